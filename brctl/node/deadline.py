@@ -1,0 +1,59 @@
+"""Every piece of work that may hang runs in a daemon thread of its own, and says which call it is in.
+
+A call stuck in the kernel cannot be killed, and a thread stuck there cannot be joined. So the one who waits gives up,
+names the call, and goes on; the thread is left behind and dies with the process.
+"""
+
+import threading
+import time
+from typing import Callable, Generic, List, Sequence, TypeVar, Union
+
+T = TypeVar("T")
+
+CALL_LIMIT_S = 3.0
+"""One call to the machine: a file, an NVML query. nvidia-smi's own slowest query on a healthy board takes 1.5 s."""
+
+
+class HungError(Exception):
+    """A call did not return in time. `call` names it."""
+
+    def __init__(self, call: str, limit_s: float) -> None:
+        super().__init__("{} did not return within {:g} s".format(call, limit_s))
+        self.call = call
+
+
+class _Worker(threading.Thread, Generic[T]):
+    def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__(daemon=True)
+        self.work = work
+        self.outcome: List[Union[T, Exception]] = []
+        self.call, self.limit_s, self.since = "start", CALL_LIMIT_S, time.monotonic()
+
+    def run(self) -> None:
+        try:
+            self.outcome.append(self.work())
+        except Exception as error:
+            self.outcome.append(error)
+
+    def wait(self) -> Union[T, Exception]:
+        while self.is_alive():
+            left = self.since + self.limit_s - time.monotonic()
+            if left <= 0:
+                return HungError(self.call, self.limit_s)
+            self.join(left)
+        return self.outcome[0]
+
+
+def calling(name: str, limit_s: float = CALL_LIMIT_S) -> None:
+    """Note that this thread enters `name`, which may take `limit_s` seconds. Free where nobody waits."""
+    worker = threading.current_thread()
+    if isinstance(worker, _Worker):
+        worker.call, worker.limit_s, worker.since = name, limit_s, time.monotonic()
+
+
+def run_all(works: Sequence[Callable[[], T]]) -> List[Union[T, Exception]]:
+    """Run all at once; give for each, in order, its result, its exception, or HungError."""
+    workers = [_Worker(work) for work in works]
+    for worker in workers:
+        worker.start()
+    return [worker.wait() for worker in workers]

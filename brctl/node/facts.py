@@ -1,0 +1,300 @@
+"""The typed values that probes read. They import nothing, so both ends of a Report know them.
+
+Rules: `None` means that this machine has no such thing or that the part does not support it; it is never written as 0.
+A value that could not be read is no fact: its probe raises, and the reason becomes a Problem. Units stand in names.
+Sequences are tuples, so that a value never changes after it was read.
+"""
+
+from typing import NamedTuple, Optional, Tuple
+
+
+class Problem(NamedTuple):
+    """Why a part of the machine could not be looked at."""
+
+    part: str
+    """What is missing: a field of Inventory (`nics`), or a GPU's (`gpus`)."""
+    reason: str
+    """`hung` (a call did not return), `permission`, or `error`."""
+    message: str
+    """One line in the words of the source, with the call or path that failed."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Host
+
+
+class Kernel(NamedTuple):
+    hostname: str
+    release: str
+    """As `uname -r` prints it."""
+    architecture: str
+    """As `uname -m` prints it."""
+    distribution: Optional[str]
+    """PRETTY_NAME of os-release(5)."""
+    boot_id: Optional[str]
+    uptime_s: float
+    product: Optional[str]
+    """System vendor and product of the DMI table: `NVIDIA DGXH100`."""
+
+
+class Cpu(NamedTuple):
+    model: Optional[str]
+    sockets: int
+    cores: int
+    """Physical cores of all sockets that have a thread online."""
+    threads: int
+    """Logical CPUs online."""
+
+
+class NumaNode(NamedTuple):
+    id: int
+    cpus: str
+    """A kernel cpulist: `0-55,112-167`; empty for a node of memory alone."""
+    memory_bytes: int
+    distances: Tuple[int, ...]
+    """To each NUMA node in the order of their ids; 10 is local (ACPI SLIT)."""
+
+
+class Memory(NamedTuple):
+    total_bytes: int
+    """MemTotal: what the kernel manages, 1 to 2 % less than what is fitted."""
+    available_bytes: int
+    swap_total_bytes: int
+
+
+class PciDevice(NamedTuple):
+    """A display, 3D, network, InfiniBand, NVMe or bridge-class device of interest."""
+
+    address: str
+    """`0000:1b:00.0`, in lower case."""
+    vendor_id: str
+    """`10de`"""
+    device_id: str
+    pci_class: str
+    """Base class and subclass: `0302`."""
+    driver: Optional[str]
+    numa_node: Optional[int]
+    link_speed_gts: Optional[float]
+    link_width: Optional[int]
+    max_link_speed_gts: Optional[float]
+    max_link_width: Optional[int]
+    ancestors: Tuple[str, ...]
+    """From the host bridge (`pci0000:15`) down to the port that the device sits in."""
+
+
+class Nic(NamedTuple):
+    """A network interface of the kernel, physical or not."""
+
+    name: str
+    kind: str
+    """`physical`, `bond`, `bridge`, `vlan`, `vxlan`, `veth`, `loopback`, or `virtual`: any other without a device."""
+    mac: Optional[str]
+    mtu: int
+    operstate: str
+    """RFC 2863 state as the kernel writes it: `up`, `down`, `unknown`, ..."""
+    carrier: Optional[bool]
+    """None while the interface is administratively down: the kernel does not know then."""
+    speed_mbps: Optional[int]
+    """None where there is no link or no notion of a rate."""
+    driver: Optional[str]
+    firmware: Optional[str]
+    pci: Optional[str]
+    numa_node: Optional[int]
+    master: Optional[str]
+    """The bond or bridge that this interface is a port of."""
+    lower: Tuple[str, ...]
+    """Interfaces under this one: a bond's or bridge's ports, a VLAN's parent."""
+    rdma: Optional[str]
+    """The RDMA device on the same PCI function: `mlx5_0`."""
+
+
+class Gid(NamedTuple):
+    gid_index: int
+    gid: str
+    type: Optional[str]
+    """`IB/RoCE v1` or `RoCE v2`."""
+    netdev: Optional[str]
+
+
+class RdmaPort(NamedTuple):
+    device: str
+    """`mlx5_0`"""
+    port: int
+    state: str
+    """`ACTIVE`, `DOWN`, `INIT`, ..."""
+    physical_state: str
+    """`LinkUp`, `Polling`, `Disabled`, ..."""
+    rate_gbps: Optional[float]
+    """None while the port is not active: the kernel then shows a placeholder of 10 or 2.5."""
+    link_layer: str
+    """`InfiniBand` or `Ethernet` (RoCE)."""
+    rdma_mtu: Optional[int]
+    """Bytes, a power of two up to 4096; on RoCE it follows from the interface's MTU."""
+    firmware: Optional[str]
+    board_id: Optional[str]
+    hca_type: Optional[str]
+    pci: Optional[str]
+    netdev: Optional[str]
+    gids: Tuple[Gid, ...]
+
+
+class Mount(NamedTuple):
+    target: str
+    source: str
+    fstype: str
+    read_only: bool
+
+
+class Sysctl(NamedTuple):
+    key: str
+    value: str
+    """As the kernel prints it, runs of blanks made one."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Accelerators. Words and meanings are NVML's.
+
+
+class GpuFault(NamedTuple):
+    """Why a GPU has a row but no values."""
+
+    kind: str
+    """`lost`, `hung`, `permission`, `reset-required`, `error`, or `invisible`: on the PCI bus, unknown to NVML."""
+    call: str
+    """The library call that failed or never returned."""
+    message: str
+
+
+class GpuIdentity(NamedTuple):
+    name: str
+    """NVML's product name: `NVIDIA H100 80GB HBM3`."""
+    serial: Optional[str]
+    vbios: Optional[str]
+    memory_bytes: Optional[int]
+    """Total; None on unified memory."""
+    mig_enabled: Optional[bool]
+    persistence_mode: Optional[bool]
+
+
+class GpuTelemetry(NamedTuple):
+    """Values of this moment."""
+
+    gpu_utilization_percent: Optional[int]
+    memory_utilization_percent: Optional[int]
+    memory_used_bytes: Optional[int]
+    memory_reserved_bytes: Optional[int]
+    memory_free_bytes: Optional[int]
+    temperature_celsius: Optional[int]
+    memory_temperature_celsius: Optional[int]
+    power_watts: Optional[float]
+    sm_clock_mhz: Optional[int]
+    memory_clock_mhz: Optional[int]
+    performance_state: Optional[int]
+    """0 is the fastest (P0)."""
+    clocks_event_reasons: Optional[Tuple[str, ...]]
+    """NVML's names in lower case: `gpu_idle`, `sw_power_cap`, `hw_thermal_slowdown`, ..."""
+
+
+class GpuPcie(NamedTuple):
+    generation: Optional[int]
+    width: Optional[int]
+    max_generation: Optional[int]
+    """Of the link: the lesser of the two ends."""
+    max_width: Optional[int]
+    replay_counter: Optional[int]
+
+
+class GpuLink(NamedTuple):
+    """One NVLink of a GPU."""
+
+    link_index: int
+    active: bool
+    version: Optional[str]
+    """`4.0` on Hopper."""
+
+
+class GpuErrors(NamedTuple):
+    """Counters since driver load (volatile) or of the board's life (aggregate)."""
+
+    ecc_enabled: Optional[bool]
+    volatile_corrected: Optional[int]
+    volatile_uncorrected: Optional[int]
+    aggregate_corrected: Optional[int]
+    aggregate_uncorrected: Optional[int]
+    remapped_rows_correctable: Optional[int]
+    remapped_rows_uncorrectable: Optional[int]
+    remap_pending: Optional[bool]
+    remap_failure: Optional[bool]
+    retired_pages_sbe: Optional[int]
+    retired_pages_dbe: Optional[int]
+    recovery_action: Optional[str]
+    """`none`, `gpu-reset`, `node-reboot`, `drain-p2p`, `drain-and-reset` (field 230, driver 550 and later)."""
+
+
+class GpuLimits(NamedTuple):
+    power_limit_watts: Optional[float]
+    """As requested."""
+    enforced_power_limit_watts: Optional[float]
+    """The least of all limits in force, also those set out of band."""
+    default_power_limit_watts: Optional[float]
+    min_power_limit_watts: Optional[float]
+    max_power_limit_watts: Optional[float]
+    max_sm_clock_mhz: Optional[int]
+    max_memory_clock_mhz: Optional[int]
+
+
+class GpuProcess(NamedTuple):
+    pid: int
+    kind: str
+    """`compute` or `graphics`"""
+    memory_bytes: Optional[int]
+
+
+class Gpu(NamedTuple):
+    """One GPU. A lost or hung one keeps its row: `fault` says why the rest is None."""
+
+    gpu_index: Optional[int]
+    """NVML's index; it may change at a reboot. None for a GPU that NVML does not list."""
+    uuid: Optional[str]
+    pci: Optional[str]
+    numa_node: Optional[int]
+    nearest_nic: Optional[str]
+    nearest_nic_path: Optional[str]
+    """How far that is, in the words of `nvidia-smi topo`: PIX, PXB, PHB, NODE or SYS."""
+    fault: Optional[GpuFault] = None
+    identity: Optional[GpuIdentity] = None
+    telemetry: Optional[GpuTelemetry] = None
+    pcie: Optional[GpuPcie] = None
+    links: Optional[Tuple[GpuLink, ...]] = None
+    errors: Optional[GpuErrors] = None
+    limits: Optional[GpuLimits] = None
+    processes: Optional[Tuple[GpuProcess, ...]] = None
+    unsupported: Tuple[str, ...] = ()
+    """Calls that this GPU answered with 'not supported' and that are not asked again."""
+
+
+class AcceleratorDriver(NamedTuple):
+    vendor: str
+    """`nvidia`"""
+    version: str
+    """Kernel driver: `580.105.08`."""
+    library_version: Optional[str]
+    runtime_version: Optional[str]
+    """Highest CUDA version that the driver serves: `13.0`."""
+
+
+class Inventory(NamedTuple):
+    """What a machine is. A part that is None and has no Problem does not exist here."""
+
+    kernel: Optional[Kernel] = None
+    cpu: Optional[Cpu] = None
+    numa: Optional[Tuple[NumaNode, ...]] = None
+    memory: Optional[Memory] = None
+    pci: Optional[Tuple[PciDevice, ...]] = None
+    nics: Optional[Tuple[Nic, ...]] = None
+    rdma: Optional[Tuple[RdmaPort, ...]] = None
+    mounts: Optional[Tuple[Mount, ...]] = None
+    sysctls: Optional[Tuple[Sysctl, ...]] = None
+    accelerator_driver: Optional[AcceleratorDriver] = None
+    gpus: Optional[Tuple[Gpu, ...]] = None
+    problems: Tuple[Problem, ...] = ()
