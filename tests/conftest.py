@@ -1,24 +1,27 @@
 """The guard: a test touches this machine only if it is marked for it. And where recordings of real machines lie."""
 
+import ctypes
+import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Set, Tuple
 
 import pytest
 
 RECORDINGS = Path(os.environ.get("BRCTL_RECORDINGS") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
-_guard: Dict[str, bool] = {"up": False}
-_FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.bind")
+_PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+_SOCKETS = ("socket.connect", "socket.bind")
+_FILES = ("open", "os.listdir", "os.scandir")
+_forbidden: Set[str] = set()
 
 
 def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
-    if not _guard["up"]:
+    if event not in _forbidden:
         return
-    path = str(arguments[0]) if event in ("open", "os.listdir", "os.scandir") and arguments else ""
-    if event in _FORBIDDEN or path.startswith(("/proc/", "/sys/")):
-        raise AssertionError("a test without the mark `real` did {}{}".format(event, arguments[:2]))
+    if event not in _FILES or str(arguments[0]).startswith(("/proc/", "/sys/")):
+        raise AssertionError("a test that is not marked for it did {}{}".format(event, arguments[:2]))
 
 
 sys.addaudithook(_watch)
@@ -26,10 +29,12 @@ sys.addaudithook(_watch)
 
 @pytest.fixture(autouse=True)
 def guard(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Makes subprocesses, sockets and the real /proc and /sys fail, unless the test is marked `real` or `root`."""
-    _guard["up"] = not (request.node.get_closest_marker("real") or request.node.get_closest_marker("root"))
+    """Makes subprocesses, sockets and the real /proc and /sys fail, unless the test is marked for them."""
+    marks = {mark.name for mark in request.node.iter_markers()}
+    if not marks & {"real", "root"}:
+        _forbidden.update(_SOCKETS, _FILES, () if "process" in marks else _PROCESSES)
     yield
-    _guard["up"] = False
+    _forbidden.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +45,32 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRCTL_STATE_DIR", str(tmp_path / "state"))
 
 
+@pytest.fixture(autouse=True)
+def _own_nvml() -> Iterator[None]:
+    """No test sees the NVML that another one mocked."""
+    yield
+    pynvml = sys.modules.get("pynvml")
+    if pynvml:
+        pynvml.CDLL, pynvml.nvmlLib, pynvml._nvmlLib_refcount = ctypes.CDLL, None, 0
+        pynvml._nvmlGetFunctionPointer_cache.clear()
+
+
+@pytest.fixture
+def dgx_h100_nvml() -> Dict[str, Any]:
+    """The `nvml` object of the machine dgx-h100, to be changed at will."""
+    path = Path(__file__).resolve().parents[1] / "brctl" / "mock" / "machines" / "dgx-h100.json"
+    nvml: Dict[str, Any] = json.loads(path.read_text())["nvml"]
+    return nvml
+
+
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """Recordings of real machines; $BRCTL_RECORDINGS says where."""
     if not RECORDINGS.is_dir():
         pytest.skip("no recordings of real machines at {}".format(RECORDINGS))
     return RECORDINGS
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--golden`: write the expected screens anew."""
+    parser.addoption("--golden", action="store_true", help="write the expected screens anew instead of comparing")

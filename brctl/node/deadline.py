@@ -6,7 +6,7 @@ names the call, and goes on; the thread is left behind and dies with the process
 
 import threading
 import time
-from typing import Callable, Generic, List, Sequence, TypeVar, Union
+from typing import Callable, Generic, List, Optional, Sequence, TypeVar, Union
 
 T = TypeVar("T")
 
@@ -20,6 +20,7 @@ class HungError(Exception):
     def __init__(self, call: str, limit_s: float) -> None:
         super().__init__("{} did not return within {:g} s".format(call, limit_s))
         self.call = call
+        self.limit_s = limit_s
 
 
 class _Worker(threading.Thread, Generic[T]):
@@ -27,7 +28,8 @@ class _Worker(threading.Thread, Generic[T]):
         super().__init__(daemon=True)
         self.work = work
         self.outcome: List[Union[T, Exception]] = []
-        self.call, self.limit_s, self.since = "start", CALL_LIMIT_S, time.monotonic()
+        self.state = ("start", CALL_LIMIT_S, time.monotonic())
+        """The call that this thread is in, its limit, and since when; one tuple, so that it is read as one."""
 
     def run(self) -> None:
         try:
@@ -37,18 +39,19 @@ class _Worker(threading.Thread, Generic[T]):
 
     def wait(self) -> Union[T, Exception]:
         while self.is_alive():
-            left = self.since + self.limit_s - time.monotonic()
+            call, limit_s, since = self.state
+            left = since + limit_s - time.monotonic()
             if left <= 0:
-                return HungError(self.call, self.limit_s)
+                return HungError(call, limit_s)
             self.join(left)
         return self.outcome[0]
 
 
-def calling(name: str, limit_s: float = CALL_LIMIT_S) -> None:
-    """Note that this thread enters `name`, which may take `limit_s` seconds. Free where nobody waits."""
+def calling(name: str, limit_s: Optional[float] = None) -> None:
+    """Note that this thread enters `name`, which may take `limit_s` seconds, else CALL_LIMIT_S."""
     worker = threading.current_thread()
     if isinstance(worker, _Worker):
-        worker.call, worker.limit_s, worker.since = name, limit_s, time.monotonic()
+        worker.state = (name, CALL_LIMIT_S if limit_s is None else limit_s, time.monotonic())
 
 
 def run_all(works: Sequence[Callable[[], T]]) -> List[Union[T, Exception]]:

@@ -14,7 +14,8 @@ class Problem(NamedTuple):
     part: str
     """What is missing: a field of Inventory (`nics`), or a GPU's (`gpus`)."""
     reason: str
-    """`hung` (a call did not return), `permission`, or `error`."""
+    """`hung` (a call did not return), `permission`, or `error`; for `gpus` also why a vendor's library does not answer:
+    `no-library`, `no-driver`, `version-mismatch`."""
     message: str
     """One line in the words of the source, with the call or path that failed."""
 
@@ -228,7 +229,8 @@ class GpuErrors(NamedTuple):
     retired_pages_sbe: Optional[int]
     retired_pages_dbe: Optional[int]
     recovery_action: Optional[str]
-    """`none`, `gpu-reset`, `node-reboot`, `drain-p2p`, `drain-and-reset` (field 230, driver 550 and later)."""
+    """`none`, `gpu-reset`, `node-reboot`, `drain-p2p`, `drain-and-reset`, `recover-imex-domain`, `bus-reset`,
+    `system-reboot`, or NVML's number for a newer one (field 230, driver 550 and later)."""
 
 
 class GpuLimits(NamedTuple):
@@ -251,7 +253,7 @@ class GpuProcess(NamedTuple):
 
 
 class Gpu(NamedTuple):
-    """One GPU. A lost or hung one keeps its row: `fault` says why the rest is None."""
+    """One GPU. A lost or hung one keeps its row: `fault` says why the rest is None, but for an identity read before."""
 
     gpu_index: Optional[int]
     """NVML's index; it may change at a reboot. None for a GPU that NVML does not list."""

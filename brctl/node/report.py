@@ -73,13 +73,22 @@ class NodeError(NamedTuple):
     hint: Optional[str] = None
 
 
+class Mock(NamedTuple):
+    """The machine that stands in for a real one."""
+
+    machine: str
+    """As `--mock` named it: `dgx-h100+gpu3-lost`."""
+    recorded: bool
+    """Read from hardware; False: composed from published figures."""
+
+
 class Report(NamedTuple):
     node: str
     time: float
     """When the run began: seconds since the epoch."""
     elapsed_s: float
-    mock: Optional[str] = None
-    """The name of the machine that was mocked, None on a real one."""
+    mock: Optional[Mock] = None
+    """None on a real machine."""
     inventory: Optional[Inventory] = None
     findings: Tuple[Finding, ...] = ()
     errors: Tuple[NodeError, ...] = ()

@@ -23,7 +23,8 @@ class ExpectedNics(NamedTuple):
     """What `hardware.GROUP.nics` declares, for the interfaces that `interfaces` names."""
 
     interfaces: Optional[str] = None
-    """Shell patterns, comma between them: `ens*np*`. None: every physical interface."""
+    """Shell patterns, comma between them: `ens*np*`. None: the physical ones with an RDMA device; where
+    there is none, every physical one."""
     nic_count: Optional[int] = None
     speed_mbps: Optional[int] = None
     kind: Optional[str] = None

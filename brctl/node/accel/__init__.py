@@ -1,6 +1,7 @@
 """Accelerator: one GPU behind a vendor-neutral protocol. Library: what a vendor's driver answers as a whole.
 
 Every method raises AcceleratorError where the library refuses, and gives None for what the part does not support.
+One call that fails on a part that otherwise answers costs its own values alone, and stands in `failures`.
 A call may hang: it runs in a thread of its own (see deadline), and each implementation notes every call it enters.
 """
 
@@ -35,6 +36,10 @@ class Accelerator(Protocol):
     @property
     def unsupported(self) -> Tuple[str, ...]:
         """Sorted names of the calls that this part has answered with 'not supported'."""
+
+    @property
+    def failures(self) -> Tuple[AcceleratorError, ...]:
+        """Calls that last failed by themselves: their values are None though the part may well have them."""
 
     def uuid(self) -> str: ...
 

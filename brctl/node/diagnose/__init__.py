@@ -25,6 +25,11 @@ class Case(NamedTuple):
     """This check's own, by name: the default or what the config says."""
 
 
+def reason(kind: str) -> str:
+    """The kind of a Problem or GpuFault in the three words of `Finding.reason`."""
+    return kind if kind in ("hung", "permission") else "error"
+
+
 class Check(NamedTuple):
     id: str
     title: str
@@ -35,6 +40,9 @@ class Check(NamedTuple):
     `run` is called only when all are there."""
     run: "Callable[[Case], Iterable[Finding]]"
     thresholds: Tuple[Threshold, ...] = ()
+    reads: Tuple[str, ...] = ()
+    """Further fields of Inventory that `run` looks at. They may be None, but one that could not be read makes the
+    verdict unknown too."""
 
     def finding(
         self,

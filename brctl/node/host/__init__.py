@@ -3,11 +3,16 @@
 Local is this machine; Machine is one from a JSON file (composed or recorded).
 """
 
+import errno
 from typing import NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..accel import Library
+from ..report import Mock
 
 COMMAND_LIMIT_S = 10.0
+
+_NO_VALUE = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
+"""What sysfs files answer for a link that is down, a device that is being reset, a driver that cannot tell."""
 
 
 class Completed(NamedTuple):
@@ -17,8 +22,8 @@ class Completed(NamedTuple):
 
 
 class Host(Protocol):
-    mock: Optional[str]
-    """The name of the mocked machine, None on a real one."""
+    mock: Optional[Mock]
+    """None on a real machine."""
 
     def read(self, path: str) -> Optional[str]:
         """The text of a file, None where there is none. Raises OSError: there, but could not be read.
@@ -32,8 +37,21 @@ class Host(Protocol):
     def readlink(self, path: str) -> Optional[str]:
         """Where a symbolic link leads, as written in it; None where there is no such link. Raises OSError."""
 
+    def write(self, path: str, text: str) -> None:
+        """Write an existing file in place with one write(2), as the kernel's own files demand. Raises OSError."""
+
     def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
         """Run a command with LC_ALL=C and no stdin; None where it is not installed. Raises HungError, OSError."""
 
     def accelerators(self) -> Tuple[Library, ...]:
-        """The vendor libraries to ask for accelerators, loaded or not."""
+        """The vendor libraries to ask for accelerators, loaded or not; always the same objects."""
+
+
+def read_if_valid(host: Host, path: str) -> Optional[str]:
+    """As `read`, and None too where the kernel says that this thing has no such value (now). Raises OSError."""
+    try:
+        return host.read(path)
+    except OSError as error:
+        if error.errno in _NO_VALUE:
+            return None
+        raise

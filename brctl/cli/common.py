@@ -1,0 +1,114 @@
+"""The options that every command has, from one definition, before the group's name as well as after the command's."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from .errors import CommandError
+
+
+class Common(NamedTuple):
+    """What was given on the command line; None where nothing was."""
+
+    config: str | None = None
+    nodes: str | None = None
+    as_node: str | None = None
+    fanout: int | None = None
+    timeout: str | None = None
+    mock: str | None = None
+    output: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+    def form(self, *allowed: str) -> str:
+        """The output form: the first of those that the command has, unless --output names another."""
+        if self.output is None:
+            return allowed[0]
+        if self.output not in allowed:
+            raise CommandError(f"--output {self.output}: this command has {', '.join(allowed)}")
+        return self.output
+
+    def warn(self, text: str) -> None:
+        """A warning on stderr, unless --quiet was given."""
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+
+def common(ctx: typer.Context) -> Common:
+    """The common options of this call, wherever they stood."""
+    given: dict[str, Any] = ctx.find_root().meta
+    return Common(**{name: given[name] for name in Common._fields if name in given})
+
+
+def _store(ctx: typer.Context, param: Any, value: Any) -> None:
+    # The outer command's options are taken first: what stands nearer to the command wins.
+    if value not in (None, False):
+        ctx.find_root().meta[param.name] = value
+
+
+def _option(*names: str, metavar: str, help_text: str) -> TyperOption:
+    return TyperOption(param_decls=list(names), metavar=metavar, help=help_text, expose_value=False, callback=_store)
+
+
+def _integer(*names: str, metavar: str, help_text: str) -> TyperOption:
+    return TyperOption(
+        param_decls=list(names), metavar=metavar, help=help_text, expose_value=False, callback=_store, type=int
+    )
+
+
+def _flag(*names: str, help_text: str) -> TyperOption:
+    return TyperOption(
+        param_decls=list(names), is_flag=True, default=False, help=help_text, expose_value=False, callback=_store
+    )
+
+
+def _options() -> list[TyperOption]:
+    return [
+        _option("-c", "--config", metavar="FILE", help_text="The cluster's config; else $BRCTL_CONFIG, "
+                "./cluster-config.yaml, /etc/brctl/cluster-config.yaml."),
+        _option("-w", "--nodes", metavar="SET", help_text="A node set; without it, this host alone."),
+        _option("as_node", "--as", metavar="NODE", help_text="Which node this host is; else by its name."),
+        _integer("-f", "--fanout", metavar="N", help_text="How many nodes at a time."),
+        _option("--timeout", metavar="TIME", help_text="For one node's answer: 60s (the default), 2m."),
+        _option("--mock", metavar="MACHINE", help_text="A machine that is not there: NAME or FILE, and faults: "
+                "dgx-h100+gpu3-lost. Also $BRCTL_MOCK."),
+        _option("-o", "--output", metavar="FORM", help_text="table (the default), json or yaml."),
+        _flag("-q", "--quiet", help_text="Only what needs attention."),
+        _flag("-v", "--verbose", help_text="All there is, with the evidence."),
+        _flag("--debug", help_text="A traceback with an error."),
+    ]  # fmt: skip
+
+
+class _WithCommon:
+    """Adds the options to a command or group, and lists them apart in its help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [*super().get_params(ctx), *_options()]  # type: ignore[misc]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        ours = {option.name for option in _options()}
+        records: dict[str, list[Any]] = {"Arguments": [], "Options": [], "Common options": []}
+        for param in self.get_params(ctx):
+            title = "Arguments" if param.param_type_name == "argument" else "Options"
+            record = param.get_help_record(ctx)
+            if record:
+                records["Common options" if param.name in ours else title].append(record)
+        for title, rows in records.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
+
+
+class Command(_WithCommon, TyperCommand):
+    """A command with the common options."""
+
+
+class Group(_WithCommon, TyperGroup):
+    """A group with the common options."""

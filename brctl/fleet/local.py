@@ -1,0 +1,109 @@
+"""The local transport: the agent of this host, or of a mocked machine, as a child.
+
+It has a session and pipes of its own: a child that held our stdout would hold up `brctl | cat` for as long as a driver
+hangs. We give up on it after the time limit and never wait for it: a process stuck in a driver cannot be killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from ..node.frame import Frame, FrameError, Unpacker, pack
+from ..node.report import InvalidReportError, NodeError, Report, dumps, loads
+from ..node.request import Request
+
+_START = "import sys; sys.path[:0] = sys.argv[1].split(':'); from {} import main; main()"
+_CHUNK = 65536
+_COMPLAINT_KEPT = 2000
+_GRACE_S = 0.1
+"""For the child to notice the end of its stdin; killing it then loses nothing, as it only reads."""
+
+
+class _NoAnswerError(Exception):
+    def __init__(self, error: NodeError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class LocalAgent:
+    """Starts at once, so that it loads while the caller does other things; `ask` sends a request and waits."""
+
+    def __init__(self, mock: str | None = None, node: str = "") -> None:
+        module = "brctl.mock.agent" if mock else "brctl.node.agent"
+        # -I and -S: nothing in the caller's folder or environment is imported, and no start-up file runs (10 ms).
+        command = [sys.executable, "-I", "-S", "-c", _START.format(module), ":".join(filter(None, sys.path))]
+        self._child = subprocess.Popen(
+            [*command, mock, node] if mock else command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self._child.stdin and self._child.stdout and self._child.stderr  # noqa: PT018, S101  # for the type checker
+        self._stdin, self._stdout, self._stderr = self._child.stdin, self._child.stdout, self._child.stderr
+        self._complaint = b""
+
+    def __enter__(self) -> LocalAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child: at the end of its stdin it stops by itself; what does not is killed, and not waited for."""
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            pipe.close()
+        try:
+            self._child.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.returncode = -signal.SIGKILL  # tells Popen that nobody will wait
+
+    def ask(self, request: Request, limit_s: float) -> Report:
+        """The agent's Report, or one whose `errors` say why there is none. Never raises for what the agent does."""
+        began = time.time()
+        try:
+            self._send(request)
+            return self._receive(limit_s)._replace(node=request.node)
+        except _NoAnswerError as failure:
+            return Report(request.node, began, time.time() - began, errors=(failure.error,))
+
+    def _send(self, request: Request) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it died at the start; its stderr, read next, says why
+            self._stdin.write(pack(Frame("1", dumps(request).encode("ascii"))))
+
+    def _receive(self, limit_s: float) -> Report:
+        unpacker = Unpacker()
+        try:
+            for chunk in self._chunks(limit_s):
+                for frame in unpacker.feed(chunk):
+                    return loads(Report, frame.payload)
+        except (FrameError, InvalidReportError) as error:
+            raise _NoAnswerError(NodeError("invalid-report", f"the agent's answer is no Report: {error}")) from None
+        last = self._complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise _NoAnswerError(NodeError("died", f"the agent ended without an answer: {last or 'no message'}"))
+
+    def _chunks(self, limit_s: float) -> Iterator[bytes]:
+        """What comes on the child's stdout, until its end; the end of its stderr is kept aside."""
+        end = time.monotonic() + limit_s
+        with selectors.DefaultSelector() as selector:
+            for pipe in (self._stdout, self._stderr):
+                selector.register(pipe, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(max(0, end - time.monotonic()))
+                if not ready:
+                    message = f"the agent did not answer within {limit_s:g} s"
+                    raise _NoAnswerError(NodeError("timeout", message, "raise --timeout"))
+                for key, _ in ready:
+                    chunk = os.read(key.fd, _CHUNK)
+                    if not chunk:
+                        selector.unregister(key.fileobj)
+                    elif key.fileobj is self._stdout:
+                        yield chunk
+                    else:
+                        self._complaint = (self._complaint + chunk)[-_COMPLAINT_KEPT:]

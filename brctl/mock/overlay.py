@@ -1,0 +1,81 @@
+"""Overlay: what was written to a mocked machine. One JSON file each, path -> text, so that it outlives the process."""
+
+import fcntl
+import json
+import os
+from typing import Dict, Optional, Tuple
+
+from . import MockError
+
+
+def state_folder() -> str:
+    """$BRCTL_STATE_DIR, else brctl in $XDG_STATE_HOME, else in ~/.local/state (XDG base directories)."""
+    own = os.environ.get("BRCTL_STATE_DIR")
+    if own:
+        return own
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # the specification says to ignore a relative one
+        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "brctl")
+
+
+class Overlay:
+    def __init__(self, name: str) -> None:
+        """Of the machine `name`. Raises MockError: it is there, but broken."""
+        self._folder = os.path.join(state_folder(), "mock")
+        self._path = os.path.join(self._folder, name + ".json")
+        self._stamp: Optional[Tuple[int, int, int]] = None
+        self._texts: Dict[str, str] = {}
+        self._refresh()
+
+    def read(self, path: str) -> Optional[str]:
+        """What was last written to `path`, by any process; None where nothing was. Raises MockError, OSError."""
+        self._refresh()
+        return self._texts.get(path)
+
+    def write(self, path: str, text: str) -> None:
+        """Returns when the text is on disk. Raises MockError, OSError."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        # The lock is a file of its own: the data file is replaced under it.
+        with open(os.path.join(self._folder, ".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._refresh()
+            self._replace(dict(self._texts, **{path: text}))
+
+    def _refresh(self) -> None:
+        try:
+            with open(self._path, "rb") as file:
+                status = os.fstat(file.fileno())
+                stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+                if stamp == self._stamp:
+                    return
+                self._texts = self._parse(file.read())
+                self._stamp = stamp
+        except FileNotFoundError:
+            self._texts, self._stamp = {}, None
+
+    def _parse(self, data: bytes) -> Dict[str, str]:
+        try:
+            texts = json.loads(data)
+        except ValueError as error:
+            raise self._broken(str(error)) from None
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+            raise self._broken("an object of texts is expected")
+        return texts
+
+    def _broken(self, reason: str) -> MockError:
+        message = "{} does not hold what was written to this mocked machine: {}".format(self._path, reason)
+        return MockError(message, "remove the file: the machine then is as it was at first")
+
+    def _replace(self, texts: Dict[str, str]) -> None:
+        temporary = self._path + ".new"  # one name is enough under the lock; a crash leaves it to be written over
+        with open(temporary, "w") as file:
+            json.dump(texts, file, indent=0, sort_keys=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._path)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

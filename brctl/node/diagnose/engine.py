@@ -1,0 +1,69 @@
+"""Finds the checks and runs them. One that cannot be answered is unknown, with the reason, and stops no other."""
+
+import pkgutil
+import re
+from functools import lru_cache
+from importlib import import_module
+from typing import Dict, List, Optional, Sequence, Tuple, Union
+
+from ..facts import Inventory, Problem
+from ..report import Finding, Status
+from ..request import Expected, Override
+from . import Case, Check, checks, reason
+
+WORST_FIRST = (Status.CRIT, Status.WARN, Status.UNKNOWN, Status.INFO, Status.PASS, Status.NA)
+
+
+@lru_cache(maxsize=None)
+def registry() -> Tuple[Check, ...]:
+    """All checks, by id: the CHECK of every module in checks/, also where that lies in a zip."""
+    names = [module.name for module in pkgutil.iter_modules(checks.__path__)]
+    found: List[Check] = [import_module("{}.{}".format(checks.__name__, name)).CHECK for name in names]
+    return tuple(sorted(found, key=lambda check: check.id))
+
+
+def run(seen: Inventory, want: Expected, overrides: Sequence[Override], tags: Sequence[str]) -> Tuple[Finding, ...]:
+    """Run the checks that bear one of `tags`: at least one Finding each, worst first, then by check and part."""
+    chosen = [check for check in registry() if set(tags) & set(check.tags)]
+    findings = [finding for check in chosen for finding in examine(check, seen, want, overrides)]
+    return tuple(sorted(findings, key=_order))
+
+
+def examine(check: Check, seen: Inventory, want: Expected, overrides: Sequence[Override] = ()) -> Tuple[Finding, ...]:
+    """Run one check, if the facts allow it. Never raises, never gives nothing.
+
+    A part that lacks single values only (one call to a GPU failed) is judged as it is; gpu-responding reports the call.
+    """
+    problem = _problem(check, seen)
+    if problem:
+        return (check.finding(Status.UNKNOWN, problem.message, reason=reason(problem.reason)),)
+    absent = [part for part in check.needs if getattr(seen, part) is None]
+    if absent:
+        return (check.finding(Status.NA, "this machine has no {}".format(", no ".join(absent))),)
+    try:
+        findings = tuple(check.run(Case(seen, want, _thresholds(check, overrides))))
+    except Exception as error:  # a check that breaks must not take the others along
+        return (_broken(check, "{}: {}".format(type(error).__name__, error)),)
+    return findings or (_broken(check, "it gave no verdict"),)
+
+
+def _problem(check: Check, seen: Inventory) -> Optional[Problem]:
+    """The worst reason why a part of the machine that the check looks at is missing."""
+    missing = [part for part in check.needs + check.reads if getattr(seen, part) is None]
+    found = [problem for problem in seen.problems if problem.part in missing]
+    return min(found, key=lambda problem: problem.reason != "hung", default=None)
+
+
+def _broken(check: Check, why: str) -> Finding:
+    return check.finding(Status.UNKNOWN, "the check {} itself failed: {}".format(check.id, why), reason="error")
+
+
+def _thresholds(check: Check, overrides: Sequence[Override]) -> Dict[str, float]:
+    given = {override.threshold: override.value for override in overrides if override.check == check.id}
+    return {threshold.name: given.get(threshold.name, threshold.default) for threshold in check.thresholds}
+
+
+def _order(finding: Finding) -> Tuple[int, str, List[Union[int, str]]]:
+    pieces = re.split(r"(\d+)", finding.subject.name)  # every second piece is a number
+    natural = [int(piece) if place % 2 else piece for place, piece in enumerate(pieces)]
+    return WORST_FIRST.index(finding.status), finding.check, natural

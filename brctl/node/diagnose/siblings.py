@@ -1,0 +1,33 @@
+"""Where nothing is declared, equal parts of one machine are compared, and the odd one is named."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..report import Subject
+
+
+class Group(NamedTuple):
+    """Siblings that agree."""
+
+    value: Any
+    subjects: Tuple[Subject, ...]
+
+
+class Comparison(NamedTuple):
+    common: Optional[Group]
+    """A strict majority; None where no value has one, and so nobody knows which is right."""
+    others: Tuple[Group, ...]
+    """All other groups, the largest first; empty where all agree."""
+
+
+def compare(values: Sequence[Tuple[Subject, Any]]) -> Optional[Comparison]:
+    """Group by value, which must be hashable. None for fewer than two: there is nothing to compare."""
+    if len(values) < 2:
+        return None
+    found: Dict[Any, List[Subject]] = {}
+    for subject, value in values:
+        found.setdefault(value, []).append(subject)
+    groups = [Group(value, tuple(subjects)) for value, subjects in found.items()]
+    groups.sort(key=lambda group: -len(group.subjects))
+    if 2 * len(groups[0].subjects) > len(values):
+        return Comparison(groups[0], tuple(groups[1:]))
+    return Comparison(None, tuple(groups))

@@ -1,0 +1,132 @@
+"""Local: this machine."""
+
+import contextlib
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import time
+from typing import Dict, Optional, Sequence, Tuple
+
+from .. import deadline
+from ..accel import Library
+from ..report import Mock
+from . import COMMAND_LIMIT_S, Completed
+
+OUTPUT_LIMIT_BYTES = 16 << 20
+"""Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
+
+_CHUNK = 1 << 16
+_KILL_LIMIT_S = 0.5
+
+
+class Local:
+    mock: Optional[Mock] = None
+
+    def __init__(self) -> None:
+        self._libraries: Tuple[Library, ...] = ()
+
+    def read(self, path: str) -> Optional[str]:
+        deadline.calling("read " + path)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                return file.read().decode("utf-8", "replace")
+        except (FileNotFoundError, NotADirectoryError, ProcessLookupError):  # the last: a /proc/PID that just ended
+            return None
+
+    def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
+        deadline.calling("list " + path)
+        try:
+            return tuple(sorted(os.listdir(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def readlink(self, path: str) -> Optional[str]:
+        deadline.calling("readlink " + path)
+        try:
+            return os.readlink(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # there, but no link
+                return None
+            raise
+
+    def write(self, path: str, text: str) -> None:
+        deadline.calling("write " + path)
+        data = text.encode()
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.EIO, "only a part was written", path)
+        finally:
+            os.close(descriptor)
+
+    def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
+        # Whoever waits for this thread has patience enough for the command to be killed first.
+        deadline.calling(" ".join(argv), limit_s + 2 * _KILL_LIMIT_S)
+        try:
+            process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            return _collect(process, " ".join(argv), limit_s)
+        except BaseException:
+            _kill(process)
+            raise
+
+    def accelerators(self) -> Tuple[Library, ...]:
+        if not self._libraries:
+            from ..accel.nvml import Nvml
+
+            self._libraries = (Nvml(),)
+        return self._libraries
+
+
+def _environment() -> Dict[str, str]:
+    # cron's PATH has neither of the sbin folders, where ethtool and its kind live.
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    return dict(os.environ, LC_ALL="C", PATH=path)
+
+
+def _collect(process: "subprocess.Popen[bytes]", name: str, limit_s: float) -> Completed:
+    """Read both outputs to their end, then the exit status. Raises HungError, OSError: too much output."""
+    end = time.monotonic() + limit_s
+    assert process.stdout and process.stderr  # noqa: PT018, S101  # for the type checker
+    outputs = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    with process.stdout, process.stderr, selectors.DefaultSelector() as selector:
+        for pipe in outputs:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready:
+                raise deadline.HungError(name, limit_s)
+            for key, _ in ready:
+                chunk = os.read(key.fd, _CHUNK)
+                outputs[key.fd] += chunk
+                if not chunk:
+                    selector.unregister(key.fd)
+                if len(outputs[key.fd]) > OUTPUT_LIMIT_BYTES:
+                    raise OSError(errno.EFBIG, "wrote more than {} MiB".format(OUTPUT_LIMIT_BYTES >> 20), name)
+    try:
+        returncode = process.wait(max(0.0, end - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise deadline.HungError(name, limit_s) from None
+    stdout, stderr = (output.decode("utf-8", "replace") for output in outputs.values())
+    return Completed(returncode, stdout, stderr)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End the command and all that it started; not waited for beyond a moment, as one stuck in a driver stays."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_KILL_LIMIT_S)

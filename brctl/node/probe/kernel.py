@@ -1,0 +1,64 @@
+"""Kernel, distribution, and what the machine is called."""
+
+import shlex
+from typing import Optional
+
+from ..facts import Kernel
+from ..host import Host
+
+_DMI = "/sys/class/dmi/id/"
+_OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")  # the order of os-release(5)
+
+
+def read(host: Host) -> Optional[Kernel]:
+    """None where there is no /proc. Raises OSError, ValueError, HungError."""
+    hostname = host.read("/proc/sys/kernel/hostname")
+    release = host.read("/proc/sys/kernel/osrelease")
+    uptime = host.read("/proc/uptime")
+    if hostname is None or release is None or uptime is None:
+        return None
+    boot_id = host.read("/proc/sys/kernel/random/boot_id")
+    return Kernel(
+        hostname=hostname.strip(),
+        release=release.strip(),
+        architecture=_architecture(host),
+        distribution=_distribution(host),
+        boot_id=boot_id.strip() if boot_id else None,
+        uptime_s=parse_uptime(uptime),
+        product=_product(host),
+    )
+
+
+def parse_uptime(text: str) -> float:
+    """Seconds since boot, the first of /proc/uptime's two numbers. Raises ValueError."""
+    return float(text.split(" ")[0])
+
+
+def parse_os_release(text: str) -> Optional[str]:
+    """PRETTY_NAME of os-release(5), quoted there as in a shell. Raises ValueError: an open quote."""
+    for line in text.splitlines():
+        name, _, value = line.partition("=")
+        if name == "PRETTY_NAME":
+            return " ".join(shlex.split(value)) or None
+    return None
+
+
+def _architecture(host: Host) -> str:
+    text = host.read("/proc/sys/kernel/arch")  # since Linux 6.1
+    if text is None:
+        uname = host.run(["uname", "-m"])
+        text = uname.stdout if uname else "unknown"
+    return text.strip()
+
+
+def _distribution(host: Host) -> Optional[str]:
+    for path in _OS_RELEASE:
+        text = host.read(path)
+        if text is not None:
+            return parse_os_release(text)
+    return None
+
+
+def _product(host: Host) -> Optional[str]:
+    names = (host.read(_DMI + "sys_vendor"), host.read(_DMI + "product_name"))
+    return " ".join(name.strip() for name in names if name and name.strip()) or None

@@ -1,0 +1,66 @@
+"""The config, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from ..config.mistake import Mistake
+from ..config.reference import Explanation, Value, plain
+from .terminal import Column, Terminal, clean
+
+
+def values_table(terminal: Terminal, nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> None:
+    """Every value with where it comes from; what stands in the file is told apart from the defaults."""
+    columns = (Column("Key"), Column("Value", wrap=True), Column("From", rank=1))
+    for name, values in nodes:
+        if name:
+            terminal.line(Text(name, style="bold"))
+        rows = [(value.key, plain(value.value), value.origin) for value in values]
+        terminal.table(columns, [[_style(cell, row[2]) for cell in row] for row in rows])
+
+
+def explain(terminal: Terminal, it: Explanation) -> None:
+    """One key."""
+    terminal.line(Text(it.key, style="bold"))
+    terminal.line(it.meaning, indent=2)
+    needed = "required" if it.required else it.default
+    for label, text in (
+        ("write", it.kind),
+        ("default", needed),
+        ("example", it.example),
+        ("source", it.source),
+        ("keys", ", ".join(it.keys)),
+    ):
+        if text:
+            terminal.hanging(Text(f"  {label:9}", style="bold"), clean(text), 11)
+
+
+def values_data(nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> dict[str, Any]:
+    """The values as plain data; `node` is null for the cluster as a whole."""
+    return {
+        "nodes": [
+            {"node": name, "values": [{"key": v.key, "value": v.value, "from": v.origin} for v in values]}
+            for name, values in nodes
+        ]
+    }
+
+
+def mistakes_data(errors: Sequence[Mistake], warnings: Sequence[Mistake]) -> dict[str, Any]:
+    """What is wrong with a config as plain data; `place` is null for the file as a whole."""
+    return {
+        "valid": not errors,
+        "errors": [_mistake(it) for it in errors],
+        "warnings": [_mistake(it) for it in warnings],
+    }
+
+
+def _mistake(it: Mistake) -> dict[str, Any]:
+    place = it.place and {"file": it.place.file, "line": it.place.line, "column": it.place.column}
+    return {"message": it.message, "place": place, "path": it.path, "hint": it.hint}
+
+
+def _style(cell: str, origin: str) -> Text:
+    return Text(clean(cell), style="dim" if origin == "default" else "")

@@ -1,0 +1,27 @@
+"""Plain data -> JSON and YAML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import __version__
+from ..node.report import SCHEMA_VERSION, Report, encode
+
+
+def reports(command: str, found: Sequence[Report]) -> dict[str, Any]:
+    """The Reports of one run."""
+    return {"command": command, "reports": [encode(report) for report in found]}
+
+
+def dump(plain: Mapping[str, Any], form: str) -> str:
+    """The text of one run, without the last newline. ASCII only: what a node sent cannot reach a terminal as such."""
+    output = {"schema_version": SCHEMA_VERSION, "brctl_version": __version__, **plain}
+    if form == "json":
+        return json.dumps(output, indent=2, allow_nan=False)
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(output, Dumper=dumper, sort_keys=False, allow_unicode=False)
+    return text.rstrip("\n")

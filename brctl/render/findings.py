@@ -1,0 +1,71 @@
+"""Findings, for people: worst first, each with what it rests on and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from ..node.report import Finding, Report, Status
+from .terminal import STYLES, Terminal, clean, mocked
+
+_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
+"""These call for somebody: shown with their evidence, and alone where --quiet is given."""
+
+
+def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> None:
+    """Print a Report's findings as they come, worst first; with `quiet`, nothing where nothing calls for anybody."""
+    shown = [finding for finding in report.findings if _is_shown(finding, quiet, verbose)]
+    if quiet and not shown:
+        return
+    terminal.line(_title(report))
+    folded = _folded(shown)
+    width = max((len(checks[0]) for checks, _ in folded), default=0)
+    for checks, finding in folded:
+        _one(terminal, finding, checks, width, verbose)
+
+
+def _folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
+    """What several checks cannot tell for one reason is said once, with the names of the checks."""
+    groups: dict[object, tuple[list[str], Finding]] = {}
+    for finding in shown:
+        same = finding.status in (Status.UNKNOWN, Status.NA)
+        key = (finding.status, finding.subject, finding.summary) if same else finding
+        groups.setdefault(key, ([], finding))[0].append(clean(finding.check))
+    return list(groups.values())
+
+
+def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
+    if quiet:
+        return finding.status in _CALLS
+    return verbose or finding.status is not Status.NA
+
+
+def _title(report: Report) -> Text:
+    title = Text(clean(report.node), style="bold")
+    if report.mock:
+        title.append(mocked(report.mock), style="yellow")
+    for status, number in Counter(finding.status for finding in report.findings).items():
+        title.append("  ")
+        title.append(f"{number} {status.value}", style=STYLES[status])
+    return title
+
+
+def _one(terminal: Terminal, finding: Finding, checks: Sequence[str], width: int, verbose: bool) -> None:
+    status = finding.status
+    head = Text.assemble((f"{status.value.upper():8}", STYLES[status]), f"{checks[0]:{width}}  ")
+    indent = head.cell_len
+    terminal.hanging(head, clean(finding.summary), indent)
+    if len(checks) > 1:
+        terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
+    if verbose or status in _CALLS:
+        for line in _details(finding):
+            terminal.line(line, indent)
+
+
+def _details(finding: Finding) -> Sequence[Text]:
+    lines = [Text(clean(f"{item.what}: {item.value}  ({item.source})"), style="dim") for item in finding.evidence]
+    if finding.remedy:
+        lines.append(Text.assemble(("do: ", "bold"), clean(finding.remedy)))
+    return lines

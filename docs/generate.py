@@ -1,0 +1,59 @@
+"""Writes the generated pages of this folder: `python docs/generate.py`. A test holds them current."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+
+def checks_md() -> str:
+    """Every check: its title, what its module says, and the thresholds that the config can set."""
+    from brctl.node.diagnose import engine
+
+    return "\n".join([_CHECKS_HEAD, *(_check(check) for check in engine.registry())])
+
+
+_CHECKS_HEAD = """\
+# Checks
+
+Made from the checks' own files by `python docs/generate.py`.
+
+A check finds `pass`, `info`, `warn` or `crit`; `n/a` where the machine has no such thing, or nothing is declared and
+nothing can be compared; `unknown` where something could not be read, with the reason `hung`, `permission` or `error`.
+A threshold is set in the config under `diagnose.checks`.
+"""
+
+
+def _check(check):
+    doc = sys.modules[check.run.__module__].__doc__.strip()
+    tags = ", ".join("`" + tag + "`" for tag in check.tags)
+    return _CHECK.format(check, doc, tags) + (_THRESHOLDS + _rows(check) if check.thresholds else "")
+
+
+_CHECK = """\
+## {0.id}
+
+{0.title}.
+
+{1}
+
+Tags: {2}.
+"""
+
+_THRESHOLDS = """
+| threshold | default | unit | why |
+|---|---|---|---|
+"""
+
+
+def _rows(check):
+    row = "| `{0.name}` | {0.default:g} | {0.unit} | {0.source} |\n"
+    return "".join(row.format(threshold) for threshold in check.thresholds)
+
+
+PAGES = {"checks.md": checks_md}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page(), encoding="utf-8")

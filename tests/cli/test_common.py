@@ -1,0 +1,128 @@
+"""The options that every command has."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Brctl = Callable[..., Any]  # the fixture of conftest.py
+
+
+def test_common_options_stand_before_the_group_or_after_the_command(brctl: Brctl) -> None:
+    before = brctl("--mock", "cpu-only", "-o", "json", "--as", "a", "node-manager", "check")
+    after = brctl("node-manager", "check", "--mock", "cpu-only", "-o", "json", "--as", "a")
+    between = brctl("node-manager", "--mock", "cpu-only", "check", "-o", "json", "--as", "a")
+    for result in (before, after, between):
+        assert result.code == 0
+        (report,) = json.loads(result.out)["reports"]
+        assert (report["node"], report["mock"]["machine"]) == ("a", "cpu-only")
+
+
+def test_what_stands_nearer_to_the_command_wins(brctl: Brctl) -> None:
+    result = brctl("-o", "json", "--mock", "nowhere", "node-manager", "check", "-o", "yaml", "--mock", "cpu-only")
+    assert result.code == 0
+    assert result.out.startswith("schema_version: 1\n")
+
+
+def test_the_mock_may_stand_in_the_environment(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRCTL_MOCK", "cpu-only")
+    assert "mock machine cpu-only" in brctl("node-manager", "check").out
+    assert "mock machine dgx-h100" in brctl("node-manager", "check", "--mock", "dgx-h100").out
+
+
+@pytest.mark.parametrize(
+    ("argv", "error"),
+    [
+        (["-o", "csv"], "error: --output csv: this command has table, json, yaml\n"),
+        (["--timeout", "5"], "error: --timeout 5: 5 has no unit\n"),
+        (["--timeout", "soon"], "error: --timeout soon: 'soon' is no duration\n"),
+        (["--nodes", "gpu[001-004]"], "error: --nodes gpu[001-004]: only this host (cpu001) can be reached\n"),
+        (["--fail-on", "never"], "error: Invalid value for '--fail-on': 'never' is not one of"),
+        (["--bogus"], "error: No such option: --bogus"),
+        (["surplus"], "error: Got unexpected extra argument"),
+    ],
+)
+def test_wrong_usage_is_one_error_and_2(brctl: Brctl, argv: list[str], error: str) -> None:
+    result = brctl("--mock", "cpu-only", "node-manager", "check", *argv)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(error)
+    assert result.err.count("error:") == 1
+
+
+@pytest.mark.parametrize(
+    ("mock", "error"),
+    [
+        ("dgx-h10", "error: no machine is called 'dgx-h10'\nhint: nearest: dgx-h100"),
+        ("dgx-h100+gpu3-lots", "error: unknown fault 'gpu3-lots'; nearest: 'gpu3-lost'\n"),
+        ("nowhere/x.json", "error: cannot read nowhere/x.json: No such file or directory\n"),
+    ],
+)
+def test_a_wrong_mock_is_one_error_and_2(brctl: Brctl, mock: str, error: str) -> None:
+    result = brctl("--mock", mock, "node-manager", "check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(error)
+
+
+def test_a_command_that_is_no_command_is_told_with_the_nearest(brctl: Brctl) -> None:
+    result = brctl("node-manger", "check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "error: No such command 'node-manger'. Did you mean 'node-manager'?\nhint: see `brctl --help`\n"
+    )
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["node-manager", "--help"], ["config", "validate", "--help"]])
+def test_help_goes_to_stdout_and_lists_the_common_options(brctl: Brctl, argv: list[str]) -> None:
+    result = brctl(*argv)
+    assert (result.code, result.err) == (0, "")
+    assert "Common options:\n  -c, --config FILE" in result.out
+
+
+def test_version(brctl: Brctl) -> None:
+    from brctl import __version__
+
+    assert brctl("--version") == (0, f"brctl {__version__}\n", "")
+
+
+@pytest.mark.parametrize("word", ["addbr", "show", "stp"])
+def test_the_words_of_bridge_utils_get_one_line(
+    brctl: Brctl, word: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "brctl"
+    other.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = brctl(word, "br0")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        f"error: '{word}' belongs to bridge-utils' brctl ({other}); this brctl keeps GPU clusters. "
+        "See also `ip link` and `bridge`.\n"
+    )
+
+
+def test_without_bridge_utils_that_is_said(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brctl.cli.os.access", lambda *_: False)
+    assert "bridge-utils' brctl, which is not installed;" in brctl("addbr").err
+
+
+def test_a_fault_of_ours_is_no_traceback_unless_asked(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr("brctl.render.check", fail)
+    argv = ["--mock", "cpu-only", "node-manager", "check"]
+    assert brctl(*argv) == (3, "", "error: RuntimeError: oops\nhint: this is a fault of brctl; --debug shows where\n")
+    assert "Traceback" in brctl(*argv, "--debug").err
+
+
+def test_an_interrupt_is_130(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("brctl.render.check", interrupt)
+    assert brctl("--mock", "cpu-only", "node-manager", "check") == (
+        130,
+        "",
+        "error: interrupted; nothing was changed\n",
+    )

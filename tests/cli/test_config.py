@@ -1,0 +1,90 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Brctl = Callable[..., Any]  # the fixture of conftest.py
+
+
+GOOD = 'version: 1\ncluster: {name: c, nodes: "gpu[001-002]"}\ntune: {network: {mtu: 9000}}\n'
+
+
+@pytest.fixture(autouse=True)
+def _config(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(GOOD.replace("mtu: 9000", "mut: 9000"))
+    (tmp_path / "odd.yaml").write_text(GOOD.replace("9000", "4096"))
+
+
+def test_a_valid_config(brctl: Brctl) -> None:
+    expected = (0, "good.yaml: valid: 2 nodes, 0 groups, 0 warnings\n", "")
+    assert brctl("config", "validate", "good.yaml") == expected
+    assert brctl("config", "validate", "-c", "good.yaml") == expected
+
+
+def test_a_mistake_has_its_place_and_the_nearest_key(brctl: Brctl) -> None:
+    result = brctl("config", "validate", "bad.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: bad.yaml:3:18: tune.network.mut: ")
+    assert "mtu" in result.err
+
+
+def test_mistakes_for_programs(brctl: Brctl) -> None:
+    result = brctl("config", "validate", "bad.yaml", "-o", "json")
+    plain = json.loads(result.out)
+    assert (result.code, result.err, plain["valid"]) == (2, "", False)
+    assert plain["errors"][0]["place"] == {"file": "bad.yaml", "line": 3, "column": 18}
+    assert json.loads(brctl("config", "validate", "good.yaml", "-o", "json").out)["valid"] is True
+
+
+def test_warnings_stand_apart(brctl: Brctl) -> None:
+    result = brctl("config", "validate", "odd.yaml")
+    assert (result.code, result.out) == (0, "odd.yaml: valid: 2 nodes, 0 groups, 1 warnings\n")
+    assert result.err.startswith("warning: odd.yaml:3:23: tune.network.mtu: ")
+    assert brctl("config", "validate", "odd.yaml", "--strict").code == 1
+    assert len(json.loads(brctl("config", "validate", "odd.yaml", "-o", "json").out)["warnings"]) == 1
+
+
+def test_without_a_config_that_is_said(brctl: Brctl) -> None:
+    result = brctl("config", "show")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == ("error: there is no config\nhint: name it with --config, or write ./cluster-config.yaml\n")
+
+
+def test_show_says_where_each_value_comes_from(brctl: Brctl) -> None:
+    result = brctl("-c", "good.yaml", "config", "show", "-o", "json")
+    (whole,) = json.loads(result.out)["nodes"]
+    assert whole["node"] is None
+    values = {value["key"]: value for value in whole["values"]}
+    assert values["tune.network.mtu"] == {"key": "tune.network.mtu", "value": 9000, "from": "good.yaml:3"}
+    assert values["transport.kind"] == {"key": "transport.kind", "value": "ssh", "from": "default"}
+
+
+def test_show_of_one_node(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD + "overrides: [{nodes: gpu002, tune: {network: {mtu: 1500}}}]\n")
+    result = brctl("-c", "good.yaml", "config", "show", "--nodes", "gpu[001-002]")
+    assert result.code == 0
+    rows = [line.split() for line in result.out.splitlines() if line.startswith("tune.network.mtu")]
+    assert rows == [
+        ["tune.network.mtu", "9000", "good.yaml:3"],
+        ["tune.network.mtu", "1500", "override", "at", "good.yaml:4"],
+    ]
+    assert brctl("-c", "good.yaml", "config", "show", "--nodes", "gpu9").code == 2
+
+
+def test_explain(brctl: Brctl) -> None:
+    result = brctl("config", "explain", "tune.network.mtu")
+    assert result.code == 0
+    assert result.out.startswith("tune.network.mtu\n  ")
+    assert "\n  write    whole number, " in result.out
+    unknown = brctl("config", "explain", "tune.network.mut")
+    assert unknown.code == 2
+    assert "mtu" in unknown.err
+
+
+def test_schema_is_json_schema(brctl: Brctl) -> None:
+    result = brctl("config", "schema")
+    assert result.code == 0
+    assert set(json.loads(result.out)["properties"]) >= {"version", "cluster", "hardware", "overrides"}

@@ -1,0 +1,108 @@
+"""The program as it is installed: start-up, pipes, signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BRCTL = [sys.executable, "-m", "brctl"]
+HANG = ["--mock", "dgx-h100+gpu3-hang", "node-manager", "check"]
+pytestmark = pytest.mark.process
+
+
+def _run(*argv: str, **options: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*BRCTL, *argv], capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def _imported(*argv: str) -> set[str]:
+    lines = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "brctl", *argv],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stderr.splitlines()
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+def test_version_imports_nothing_heavy() -> None:
+    heavy = {"typer", "rich", "pydantic", "yaml", "psutil", "pynvml", "ClusterShell", "json", "subprocess", "pathlib"}
+    assert not heavy & _imported("--version")
+
+
+def test_help_imports_neither_rich_nor_pydantic() -> None:
+    assert not {"rich", "pydantic", "yaml", "psutil", "pynvml", "ClusterShell"} & _imported("--help")
+
+
+def test_without_a_config_pydantic_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    assert not {"pydantic", "yaml", "ClusterShell"} & _imported("--mock", "dgx-h100", "node-manager", "check")
+
+
+def test_a_hung_driver_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
+    began = time.monotonic()
+    pipe = subprocess.run(
+        ["bash", "-c", '"$@" | cat; exit "${PIPESTATUS[0]}"', "-", *BRCTL, *HANG, "-o", "json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert time.monotonic() - began < 5
+    assert pipe.returncode == 3
+    findings = json.loads(pipe.stdout)["reports"][0]["findings"]
+    assert [f["check"] for f in findings if f["reason"] == "hung"] == ["gpu-responding"]
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    child = subprocess.Popen(
+        [*BRCTL, "--mock", "dgx-h100", "node-manager", "show", "-o", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    child.stdout.close()
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (141, b"")
+
+
+def test_ctrl_c_ends_it_and_its_agent() -> None:
+    child = subprocess.Popen(
+        [*BRCTL, *HANG],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    time.sleep(1)
+    os.kill(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    assert (child.returncode, out) == (130, b"")
+    assert err == b"error: interrupted; nothing was changed\n"
+
+
+def test_output_in_an_encoding_without_our_letters() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "100"}
+    result = _run("--mock", "dgx-h100", "node-manager", "check", env=environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "PASS" in result.stdout
+
+
+def test_br_node_manager_takes_the_call_of_the_run_books(tmp_path: Path) -> None:
+    (tmp_path / "cluster-config.yaml").write_text("version: 1\ncluster: {name: c, nodes: gpu001}\n")
+    command = "import sys; sys.argv[0] = 'br-node-manager'; from brctl.__main__ import br_node_manager as m; m()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "--config", "cluster-config.yaml", "--mock", "dgx-h100"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "gpu-responding" in result.stdout

@@ -1,0 +1,167 @@
+"""A healthy node with 8 GPUs and 8 rails, to be broken with `_replace`, and what a config would declare of it.
+
+Figures: GPUs as in a recorded `nvidia-smi -q -x` of 8 x H100 80GB HBM3; cards as ConnectX-7 in /sys of such a node.
+"""
+
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+import pytest
+
+from brctl.node.diagnose import engine
+from brctl.node.facts import (
+    AcceleratorDriver,
+    Cpu,
+    Gpu,
+    GpuIdentity,
+    GpuLink,
+    Inventory,
+    Kernel,
+    Memory,
+    Mount,
+    Nic,
+    NumaNode,
+    PciDevice,
+    RdmaPort,
+    Sysctl,
+)
+from brctl.node.report import Finding
+from brctl.node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics, Override
+
+GIB = 2**30
+SLOTS = ("53", "64", "75", "86", "97", "a8", "b9", "ca")
+
+
+def a_gpu(index: int) -> Gpu:
+    return Gpu(
+        gpu_index=index,
+        uuid="GPU-{:08d}-1111-2222-3333-444444444444".format(index),
+        pci="0000:{}:00.0".format(SLOTS[index]),
+        numa_node=index // 4,
+        nearest_nic="ens{}np0".format(index + 1),
+        nearest_nic_path="PIX",
+        identity=GpuIdentity("NVIDIA H100 80GB HBM3", None, "96.00.99.00.01", 81559 * 2**20, False, True),
+        links=tuple(GpuLink(link, True, "4.0") for link in range(18)),
+    )
+
+
+def a_device(address: str, vendor: str, device: str, pci_class: str, driver: Any) -> PciDevice:
+    return PciDevice(address, vendor, device, pci_class, driver, None, None, None, None, None, ())
+
+
+def a_rail(index: int) -> Nic:
+    return Nic(
+        name="ens{}np0".format(index + 1),
+        kind="physical",
+        mac="b8:3f:d2:00:00:{:02x}".format(index),
+        mtu=9000,
+        operstate="up",
+        carrier=True,
+        speed_mbps=400000,
+        driver="mlx5_core",
+        firmware="28.41.1000",
+        pci="0000:{}:00.0".format(hex(0x18 + index)[2:]),
+        numa_node=index // 4,
+        master=None,
+        lower=(),
+        rdma="mlx5_{}".format(index),
+    )
+
+
+def a_port(index: int) -> RdmaPort:
+    return RdmaPort(
+        device="mlx5_{}".format(index),
+        port=1,
+        state="ACTIVE",
+        physical_state="LinkUp",
+        rate_gbps=400.0,
+        link_layer="Ethernet",
+        rdma_mtu=4096,
+        firmware="28.41.1000",
+        board_id="MT_0000000838",
+        hca_type="MT4129",
+        pci="0000:{}:00.0".format(hex(0x18 + index)[2:]),
+        netdev="ens{}np0".format(index + 1),
+        gids=(),
+    )
+
+
+def a_nic(name: str, kind: str = "physical", **fields: Any) -> Nic:
+    """An interface without RDMA and without a link."""
+    empty = Nic(name, kind, None, 1500, "down", False, None, None, None, None, None, None, (), None)
+    return empty._replace(**fields)
+
+
+@pytest.fixture
+def dgx() -> Inventory:
+    cards = [a_device(a_rail(index).pci or "", "15b3", "1021", "0200", "mlx5_core") for index in range(8)]
+    boards = [a_device("0000:{}:00.0".format(slot), "10de", "2330", "0302", "nvidia") for slot in SLOTS]
+    return Inventory(
+        kernel=Kernel("gpu001", "5.15.0", "x86_64", "Ubuntu 22.04.4 LTS", None, 86400.0, "NVIDIA DGXH100"),
+        cpu=Cpu("Intel(R) Xeon(R) Platinum 8480C", 2, 112, 224),
+        numa=(NumaNode(0, "0-55,112-167", 1024 * GIB, (10, 21)), NumaNode(1, "56-111,168-223", 1024 * GIB, (21, 10))),
+        memory=Memory(2015 * GIB, 1900 * GIB, 0),
+        pci=(*cards, *boards, a_device("0000:07:00.0", "10de", "22a3", "0680", "nvidia-nvswitch")),
+        nics=(
+            a_nic("eno1", carrier=True, speed_mbps=1000),
+            *(a_rail(index) for index in range(8)),
+            a_nic("lo", "loopback"),
+        ),
+        rdma=tuple(a_port(index) for index in range(8)),
+        mounts=(Mount("/", "/dev/nvme0n1p2", "ext4", False), Mount("/data", "nas:/data", "nfs4", False)),
+        sysctls=(Sysctl("kernel.numa_balancing", "0"),),
+        accelerator_driver=AcceleratorDriver("nvidia", "580.105.08", None, "13.0"),
+        gpus=tuple(a_gpu(index) for index in range(8)),
+    )
+
+
+@pytest.fixture
+def declared() -> Expected:
+    """All that a config can declare, as the healthy node is."""
+    return Expected(
+        role="compute",
+        accelerator=ExpectedAccelerator(
+            "nvidia", "NVIDIA H100 80GB HBM3", 8, 81559 * 2**20, ">=550,<600", "96.00.99.*", 18
+        ),
+        nics=ExpectedNics("ens*np*", 8, 400000, "roce", "28.*"),
+        cpu=ExpectedCpu(2, 2, 224),
+        memory_bytes=2048 * GIB,
+        mounts=("/data",),
+        mtu=9000,
+        mtu_interfaces="ens*np*",
+    )
+
+
+@pytest.fixture
+def with_gpu(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with fields of one GPU replaced: with_gpu(3, links=None)."""
+
+    def change(index: int, **fields: Any) -> Inventory:
+        return dgx._replace(gpus=replaced(dgx.gpus or (), index, **fields))
+
+    return change
+
+
+@pytest.fixture
+def with_nic(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with fields of one rail replaced: with_nic(3, mtu=1500)."""
+
+    def change(rail: int, **fields: Any) -> Inventory:
+        return dgx._replace(nics=replaced(dgx.nics or (), rail + 1, **fields))
+
+    return change
+
+
+def replaced(rows: Sequence[Any], index: int, **fields: Any) -> Tuple[Any, ...]:
+    return (*rows[:index], rows[index]._replace(**fields), *rows[index + 1 :])
+
+
+@pytest.fixture
+def examine(request: pytest.FixtureRequest) -> Callable[..., Tuple[Finding, ...]]:
+    """examine(seen, want, *overrides): what the check that the test's file is named after finds."""
+    name = request.node.path.stem[len("test_") :].replace("_", "-")
+    (check,) = [check for check in engine.registry() if check.id == name]
+
+    def run(seen: Inventory, want: Optional[Expected] = None, *overrides: Override) -> Tuple[Finding, ...]:
+        return engine.examine(check, seen, want or Expected(), overrides)
+
+    return run

@@ -1,0 +1,159 @@
+import errno
+import os
+import subprocess
+import time
+from typing import Any, List
+
+import pytest
+
+from brctl.node import deadline
+from brctl.node.accel.nvml import Nvml
+from brctl.node.host import Completed, local
+from brctl.node.host.local import Local
+
+
+def test_read(tmp_path: Any) -> None:
+    (tmp_path / "file").write_bytes(b"caf\xc3\xa9 \xff\n")
+    host = Local()
+    assert host.read(str(tmp_path / "file")) == "café \N{REPLACEMENT CHARACTER}\n"
+    assert host.read(str(tmp_path / "none")) is None
+    assert host.read(str(tmp_path / "file" / "below")) is None
+    with pytest.raises(IsADirectoryError):
+        host.read(str(tmp_path))
+
+
+def test_listdir(tmp_path: Any) -> None:
+    for name in ("b", "a", "c"):
+        (tmp_path / name).write_text("")
+    host = Local()
+    assert host.listdir(str(tmp_path)) == ("a", "b", "c")
+    assert host.listdir(str(tmp_path / "none")) is None
+    assert host.listdir(str(tmp_path / "a")) is None
+
+
+def test_readlink(tmp_path: Any) -> None:
+    (tmp_path / "link").symlink_to("../elsewhere")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("")
+    host = Local()
+    assert host.readlink(str(tmp_path / "link")) == "../elsewhere"
+    assert host.readlink(str(tmp_path / "file")) is None
+    assert host.readlink(str(tmp_path / "none")) is None
+    with pytest.raises(OSError, match="symbolic links") as raised:
+        host.readlink(str(tmp_path / "loop" / "below"))
+    assert raised.value.errno == errno.ELOOP
+
+
+def test_write_replaces_what_is_there_and_makes_no_file(tmp_path: Any) -> None:
+    (tmp_path / "file").write_text("a long old text")
+    inode = (tmp_path / "file").stat().st_ino
+    Local().write(str(tmp_path / "file"), "new\n")
+    assert (tmp_path / "file").read_text() == "new\n"
+    assert (tmp_path / "file").stat().st_ino == inode
+    with pytest.raises(FileNotFoundError):
+        Local().write(str(tmp_path / "none"), "new\n")
+
+
+def test_half_a_write_is_an_error(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(os, "write", lambda _, data: len(data) - 1)
+    with pytest.raises(OSError, match="only a part") as raised:
+        Local().write(str(tmp_path / "file"), "new\n")
+    assert raised.value.filename == str(tmp_path / "file")
+
+
+def test_every_call_is_noted_before_it_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: List[str] = []
+    monkeypatch.setattr(deadline, "calling", lambda name, *_: calls.append(name))
+    host, path = Local(), str(tmp_path / "file")
+    host.read(path)
+    host.listdir(path)
+    host.readlink(path)
+    with pytest.raises(FileNotFoundError):
+        host.write(path, "")
+    assert calls == [verb + " " + path for verb in ("read", "list", "readlink", "write")]
+
+
+def test_accelerators() -> None:
+    host = Local()
+    assert [type(library) for library in host.accelerators()] == [Nvml]
+    assert host.accelerators() is host.accelerators()  # there is one for a process
+
+
+@pytest.mark.real
+def test_a_file_that_cannot_be_read() -> None:
+    with pytest.raises(OSError, match="Input/output error"):
+        Local().read("/proc/self/mem")
+
+
+@pytest.mark.real
+def test_run() -> None:
+    script = "echo out; echo err >&2; exit 3"
+    assert Local().run(["sh", "-c", script]) == Completed(3, "out\n", "err\n")
+    assert Local().run(["printf", r"\377"]) == Completed(0, "\N{REPLACEMENT CHARACTER}", "")
+    assert Local().run(["brctl-no-such-command"]) is None
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("path", ["/usr/bin:/bin", None])
+def test_what_a_command_sees(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("PATH", path) if path else monkeypatch.delenv("PATH")
+    answer = Local().run(["sh", "-c", "cat; echo $LC_ALL $PATH"])
+    assert answer == Completed(0, "C {}:/usr/sbin:/sbin\n".format(path or os.defpath), "")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sleep 60",
+        "sleep 60 & wait",
+        "sleep 60 &",  # it has ended itself, but what it started holds its output
+        "exec >&- 2>&-; sleep 60",  # no more output, but no end either
+    ],
+)
+def test_what_hangs_is_killed_with_all_that_it_started(script: str, tmp_path: Any) -> None:
+    pid_file = tmp_path / "group"
+    began = time.monotonic()
+    with pytest.raises(deadline.HungError) as raised:
+        Local().run(["sh", "-c", "echo $$ >{}; {}".format(pid_file, script)], limit_s=0.3)
+    assert time.monotonic() - began < 2
+    assert raised.value.call.startswith("sh -c echo $$ >")
+    assert str(raised.value).endswith("did not return within 0.3 s")
+    _wait_for_end_of_group(int(pid_file.read_text()))
+
+
+def _wait_for_end_of_group(group: int) -> None:
+    """What was orphaned is a zombie until init takes it."""
+    for _ in range(100):
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+        stats = [(Local().read("/proc/{}/stat".format(pid)) or "").rpartition(")")[2] for pid in pids]
+        alive = [fields for fields in map(str.split, stats) if len(fields) > 2 and int(fields[2]) == group]
+        if all(fields[0] in "ZX" for fields in alive):
+            return
+        time.sleep(0.02)
+    pytest.fail("processes of the group are alive: {}".format(alive))
+
+
+@pytest.mark.real
+def test_too_much_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "OUTPUT_LIMIT_BYTES", 1 << 20)
+    with pytest.raises(OSError, match="more than 1 MiB") as raised:
+        Local().run(["yes"])
+    assert raised.value.errno == errno.EFBIG
+    assert raised.value.filename == "yes"
+
+
+def test_one_that_cannot_be_killed_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: List[int] = []
+
+    class Stuck:
+        pid = 4242
+
+        def wait(self, limit_s: float) -> int:
+            raise subprocess.TimeoutExpired("stuck", limit_s)
+
+    monkeypatch.setattr(os, "killpg", lambda group, _: killed.append(group))
+    local._kill(Stuck())  # type: ignore[arg-type]
+    assert killed == [4242]

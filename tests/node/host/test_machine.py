@@ -1,0 +1,219 @@
+import errno
+from typing import Any, Dict, List
+
+import pytest
+
+from brctl.node.accel.nvml import Nvml
+from brctl.node.host import Completed, read_if_valid
+from brctl.node.host.machine import InvalidMachineError, Machine
+
+FILES = {
+    "/proc/uptime": "1.5 2.5\n",
+    "/sys/class/net/eth0": {"link": "../../devices/pci0000:00/0000:00:03.0/net/eth0"},
+    "/sys/devices/pci0000:00/0000:00:03.0/net/eth0/mtu": "1500\n",
+    "/sys/devices/pci0000:00/0000:00:03.0/net/eth0/speed": {"errno": "EINVAL"},
+    "/sys/devices/pci0000:00/0000:00:03.0/net/eth0/device": {"link": "../../../0000:00:03.0"},
+    "/sys/devices/pci0000:00/0000:00:03.0/vendor": "0x1af4\n",
+    "/sys/kernel/debug": {"errno": "EACCES"},
+    "/etc/os-release": {"link": "/usr/lib/os-release"},
+    "/usr/lib/os-release": "ID=debian\n",
+    "/loop/a": {"link": "b"},
+    "/loop/b": {"link": "a"},
+    "/bin": {"link": "usr/bin"},
+    "/usr/bin/ls": "\x7fELF",
+}
+COMMANDS = {"uname -m": {"stdout": "x86_64\n"}, "false": {"returncode": 1, "stderr": "no\n"}}
+
+
+def plain(**changes: Any) -> Dict[str, Any]:
+    return dict({"name": "m", "recorded": False, "sources": [], "files": FILES, "commands": COMMANDS}, **changes)
+
+
+def nothing() -> None:
+    """Loads no accelerators."""
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine(plain(), "m+fault", nothing)
+
+
+class Writes:
+    def __init__(self) -> None:
+        self.texts: Dict[str, str] = {}
+        self.read = self.texts.get
+
+    def write(self, path: str, text: str) -> None:
+        self.texts[path] = text
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/proc/uptime", "1.5 2.5\n"),
+        ("/proc/none", None),
+        ("/none/at/all", None),
+        ("/proc/uptime/below", None),
+        ("/sys/class/net/eth0/mtu", "1500\n"),
+        ("/sys/class/net/eth0/device/vendor", "0x1af4\n"),
+        ("/sys/class/net/eth0/../../vendor", "0x1af4\n"),  # ..: where the link leads, not where it stands
+        ("/sys/class/net/./eth0//mtu", "1500\n"),
+        ("/etc/os-release", "ID=debian\n"),
+        ("/bin/ls", "\x7fELF"),
+    ],
+)
+def test_read(machine: Machine, path: str, text: Any) -> None:
+    assert machine.read(path) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/sys/class/net/eth0/speed", errno.EINVAL),
+        ("/sys/class/net/eth0", errno.EISDIR),
+        ("/proc", errno.EISDIR),
+        ("/sys/kernel/debug/anything", errno.EACCES),
+        ("/loop/a", errno.ELOOP),
+    ],
+)
+def test_what_cannot_be_read(machine: Machine, path: str, code: int) -> None:
+    with pytest.raises(OSError, match="Errno") as raised:
+        machine.read(path)
+    assert (raised.value.errno, raised.value.filename) == (code, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/sys/class/net/eth0", ("device", "mtu", "speed")),
+        ("/sys/class/net/eth0/", ("device", "mtu", "speed")),
+        ("/", ("bin", "etc", "loop", "proc", "sys", "usr")),
+        ("/proc/uptime", None),
+        ("/none", None),
+    ],
+)
+def test_listdir(machine: Machine, path: str, names: Any) -> None:
+    assert machine.listdir(path) == names
+
+
+def test_listdir_of_what_is_forbidden(machine: Machine) -> None:
+    with pytest.raises(PermissionError):
+        machine.listdir("/sys/kernel/debug")
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/sys/class/net/eth0", "../../devices/pci0000:00/0000:00:03.0/net/eth0"),
+        ("/sys/class/net/eth0/device", "../../../0000:00:03.0"),
+        ("/loop/a", "b"),
+        ("/proc/uptime", None),
+        ("/none", None),
+    ],
+)
+def test_readlink(machine: Machine, path: str, target: Any) -> None:
+    assert machine.readlink(path) == target
+
+
+def test_run(machine: Machine) -> None:
+    assert machine.run(["uname", "-m"]) == Completed(0, "x86_64\n", "")
+    assert machine.run(["false"]) == Completed(1, "", "no\n")
+    assert machine.run(["ethtool", "-i", "eth0"]) is None
+
+
+def test_names(machine: Machine) -> None:
+    assert (machine.mock, machine.name, machine.recorded) == ("m+fault", "m", False)
+
+
+def test_writes_go_to_the_overlay_by_the_path_without_links() -> None:
+    writes = Writes()
+    machine = Machine(plain(), "m", nothing, writes)
+    machine.write("/sys/class/net/eth0/mtu", "9000\n")
+    assert writes.texts == {"/sys/devices/pci0000:00/0000:00:03.0/net/eth0/mtu": "9000\n"}
+    assert machine.read("/sys/class/net/eth0/mtu") == "9000\n"
+    assert machine.read("/sys/devices/pci0000:00/0000:00:03.0/net/eth0/mtu") == "9000\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/proc/none", errno.ENOENT),
+        ("/proc", errno.EISDIR),
+        ("/sys/class/net/eth0/speed", errno.EINVAL),
+    ],
+)
+def test_what_cannot_be_written(path: str, code: int) -> None:
+    writes = Writes()
+    with pytest.raises(OSError, match="Errno") as raised:
+        Machine(plain(), "m", nothing, writes).write(path, "1\n")
+    assert raised.value.errno == code
+    assert writes.texts == {}
+
+
+def test_without_an_overlay_nothing_is_written(machine: Machine) -> None:
+    with pytest.raises(OSError, match="Read-only") as raised:
+        machine.write("/proc/uptime", "0 0\n")
+    assert raised.value.errno == errno.EROFS
+
+
+def test_accelerators_are_loaded_once_and_only_when_asked_for() -> None:
+    calls: List[str] = []
+    machine = Machine(plain(), "m", lambda: calls.append("load"))
+    assert calls == []
+    assert [type(library) for library in machine.accelerators()] == [Nvml]
+    assert machine.accelerators() is machine.accelerators()
+    assert calls == ["load"]
+
+
+@pytest.mark.parametrize("name", ["EINVAL", "ENODEV", "EOPNOTSUPP"])
+def test_a_value_that_the_kernel_does_not_have_now(name: str) -> None:
+    machine = Machine(
+        plain(files={"/speed": {"errno": name}, "/mtu": "1500\n", "/odd": {"errno": "EIO"}}), "m", nothing
+    )
+    assert read_if_valid(machine, "/speed") is None
+    assert read_if_valid(machine, "/none") is None
+    assert read_if_valid(machine, "/mtu") == "1500\n"
+    with pytest.raises(OSError, match="Input/output error"):
+        read_if_valid(machine, "/odd")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([], "an object is expected"),
+        ({"name": "m"}, "missing ['recorded', 'sources', 'files'], unknown []"),
+        (plain(file={}), "missing [], unknown ['file']"),
+        (plain(name="../m"), "name: '../m' does not match [A-Za-z0-9][A-Za-z0-9._-]*"),
+        (plain(name=7), "name: 7 does not match [A-Za-z0-9][A-Za-z0-9._-]*"),
+        (plain(recorded="no"), "recorded: true or false is expected"),
+        (plain(sources="here"), "sources: a list of texts is expected"),
+        (plain(sources=[1]), "sources: a list of texts is expected"),
+        (plain(files=[]), "files: an object is expected"),
+        (plain(commands=None), "commands: an object is expected"),
+        (plain(nvml=[]), "nvml: an object or null is expected"),
+        (plain(files={"proc/uptime": ""}), "files: 'proc/uptime' is no absolute path in its shortest form"),
+        (plain(files={"uptime": ""}), "files: 'uptime' is no absolute path in its shortest form"),
+        (plain(files={"/proc//uptime": ""}), "files: '/proc//uptime' is no absolute path in its shortest form"),
+        (plain(files={"/proc/../uptime": ""}), "files: '/proc/../uptime' is no absolute path in its shortest form"),
+        (plain(files={"/": ""}), "files: '/' is no absolute path in its shortest form"),
+        (plain(files={"/a": 1}), 'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected'),
+        (plain(files={"/a": {"link": 1}}), 'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected'),
+        (
+            plain(files={"/a": {"link": "b", "errno": "EIO"}}),
+            'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected',
+        ),
+        (plain(files={"/a": {"errno": 5}}), "files: /a: errno 5: a name such as EACCES is expected"),
+        (plain(files={"/a": {"errno": "EWRONG"}}), "files: /a: errno 'EWRONG': a name such as EACCES is expected"),
+        (plain(files={"/a": {"errno": "ENOENT"}}), "files: /a: errno 'ENOENT': leave the path out"),
+        (plain(files={"/a": "", "/a/b": ""}), "files: /a/b: /a is no folder"),
+        (plain(files={"/a": {"link": "c"}, "/a/b": ""}), "files: /a/b: /a is no folder"),
+        (plain(files={"/a/b/c": "", "/a/b": ""}), "files: /a/b: other paths make this a folder"),
+        (plain(commands={"ls": "out"}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
+        (plain(commands={"ls": {"stdout": 1}}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
+        (plain(commands={"ls": {"out": "a"}}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
+    ],
+)
+def test_what_is_no_machine(wrong: Any, message: str) -> None:
+    with pytest.raises(InvalidMachineError) as raised:
+        Machine(wrong, "m", nothing)
+    assert str(raised.value) == message

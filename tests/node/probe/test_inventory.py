@@ -1,0 +1,104 @@
+import errno
+import threading
+from typing import Any, Callable, Iterator, Optional
+
+import pytest
+
+from brctl.mock.machines import load
+from brctl.node import deadline
+from brctl.node.facts import Inventory, Problem
+from brctl.node.host.local import Local
+from brctl.node.probe import inventory
+
+pytestmark = pytest.mark.usefixtures("own_pynvml")
+
+
+class Troubled:
+    """The machine `cpu-only`, where reading one path does as `trouble` does."""
+
+    def __init__(self, path: str, trouble: Callable[[], Optional[str]]) -> None:
+        self._machine = load("cpu-only")
+        self._path, self._trouble = path, trouble
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def read(self, path: str) -> Optional[str]:
+        deadline.calling("read " + path)
+        return self._trouble() if path == self._path else self._machine.read(path)
+
+
+@pytest.fixture
+def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """An event that comes only when the test is over."""
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_dgx() -> None:
+    seen = inventory(load("dgx-h100"))
+    assert seen.problems == ()
+    assert [field for field in Inventory._fields if getattr(seen, field) is None] == []
+    assert [(gpu.gpu_index, gpu.pci, gpu.nearest_nic, gpu.nearest_nic_path) for gpu in seen.gpus or ()] == [
+        (0, "0000:19:00.0", "ens1np0", "PIX"),
+        (1, "0000:3b:00.0", "ens2np0", "PIX"),
+        (2, "0000:4c:00.0", "ens3np0", "PIX"),
+        (3, "0000:5d:00.0", "ens4np0", "PIX"),
+        (4, "0000:9b:00.0", "ens5np0", "PIX"),
+        (5, "0000:bb:00.0", "ens6np0", "PIX"),
+        (6, "0000:cb:00.0", "ens7np0", "PIX"),
+        (7, "0000:db:00.0", "ens8np0", "PIX"),
+    ]
+
+
+def test_cpu_only() -> None:
+    seen = inventory(load("cpu-only"))
+    assert seen.problems == ()
+    absent = [field for field in Inventory._fields if getattr(seen, field) is None]
+    assert absent == ["rdma", "accelerator_driver", "gpus"]
+    assert seen.kernel is not None
+    assert (seen.kernel.architecture, seen.kernel.product) == ("x86_64", "Supermicro SYS-221H-TNR")
+
+
+def test_a_hung_file_costs_its_own_part(never: threading.Event) -> None:
+    def hang() -> Optional[str]:
+        never.wait()
+        return None
+
+    seen = inventory(Troubled("/proc/meminfo", hang))
+    assert seen.problems == (Problem("memory", "hung", "read /proc/meminfo did not return within 0.1 s"),)
+    assert seen.memory is None
+    assert seen.cpu is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "message"),
+    [
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/proc/meminfo"),
+            "permission",
+            "/proc/meminfo: Permission denied",
+        ),
+        (PermissionError(errno.EPERM, "Not permitted", "/proc/meminfo"), "permission", "/proc/meminfo: Not permitted"),
+        (OSError(errno.EIO, "Input/output error", "/proc/meminfo"), "error", "/proc/meminfo: Input/output error"),
+        (OSError("broken"), "error", "broken"),
+        (ValueError("no\n number"), "error", "no number"),
+        (RuntimeError(), "error", "RuntimeError"),
+    ],
+)
+def test_what_fails_is_a_problem(error: Exception, reason: str, message: str) -> None:
+    def fail() -> Optional[str]:
+        raise error
+
+    seen = inventory(Troubled("/proc/meminfo", fail))
+    assert seen.problems == (Problem("memory", reason, message),)
+
+
+@pytest.mark.real
+def test_this_machine() -> None:
+    seen = inventory(Local())
+    assert [problem for problem in seen.problems if problem.part != "gpus"] == []
+    assert seen.cpu is not None
+    assert seen.nics is not None

@@ -1,0 +1,36 @@
+from typing import Any
+
+import pytest
+
+from brctl.node.facts import Sysctl
+from brctl.node.host.local import Local
+from brctl.node.probe.sysctl import KEYS, parse_value, read
+
+
+def test_parse_value() -> None:
+    assert parse_value("4096\t131072\t6291456\n") == "4096 131072 6291456"
+
+
+def test_dgx(dgx: Any) -> None:
+    values = {sysctl.key: sysctl.value for sysctl in read(dgx) or ()}
+    assert tuple(values) == KEYS
+    assert values["net.core.rmem_max"] == "67108864"
+    assert values["net.ipv4.tcp_rmem"] == "4096 131072 67108864"
+    assert values["kernel.numa_balancing"] == "0"
+
+
+def test_what_this_kernel_has_not_is_left_out(machine: Any) -> None:
+    assert read(machine({"/proc/sys/vm/swappiness": "60\n"})) == (Sysctl("vm.swappiness", "60"),)
+
+
+def test_no_proc(machine: Any) -> None:
+    assert read(machine({"/proc/uptime": "1 1\n"})) is None
+
+
+@pytest.mark.real
+def test_against_the_files() -> None:
+    sysctls = read(Local()) or ()
+    assert sysctls
+    for sysctl in sysctls:
+        with open("/proc/sys/" + sysctl.key.replace(".", "/")) as file:
+            assert file.read().split() == sysctl.value.split(" ")

@@ -1,0 +1,83 @@
+import os
+import threading
+from typing import Iterator, List, Tuple
+
+import pytest
+
+from brctl.mock.machines import load
+from brctl.node import agent
+from brctl.node.facts import Inventory
+from brctl.node.frame import Frame, Unpacker, pack
+from brctl.node.host import Host
+from brctl.node.report import Mock, Report, dumps, loads
+from brctl.node.request import Request
+
+
+class Pipes:
+    """Both ends of an agent that serves in a thread of this process."""
+
+    def __init__(self, host: Host) -> None:
+        source, self.to_agent = os.pipe()
+        self.from_agent, sink = os.pipe()
+        self.thread = threading.Thread(target=agent.serve, args=(host, source, sink))
+        self.thread.start()
+        self.unpacker = Unpacker()
+
+    def send(self, *frames: Frame) -> None:
+        for frame in frames:
+            os.write(self.to_agent, pack(frame))
+
+    def receive(self, number: int) -> List[Tuple[str, Report]]:
+        frames: List[Frame] = []
+        while len(frames) < number:
+            frames += self.unpacker.feed(os.read(self.from_agent, 65536))
+        return sorted((frame.id, loads(Report, frame.payload)) for frame in frames)
+
+    def end(self) -> None:
+        os.close(self.to_agent)
+        self.thread.join(5)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def pipes() -> Iterator[Pipes]:
+    pair = Pipes(load("cpu-only"))
+    yield pair
+    pair.end()
+
+
+def _request(identity: str, action: str = "show") -> Frame:
+    return Frame(identity, dumps(Request("cpu001", action)).encode())
+
+
+def test_requests_are_answered_under_their_ids(pipes: Pipes) -> None:
+    pipes.send(_request("1"), _request("2", "check"))
+    (first, shown), (second, checked) = pipes.receive(2)
+    assert (first, second) == ("1", "2")
+    assert shown.node == checked.node == "cpu001"
+    assert shown.mock == Mock("cpu-only", recorded=False)
+    assert shown.inventory == checked.inventory
+    assert shown.findings == ()
+    assert {finding.check for finding in checked.findings} >= {"cpu-count", "gpu-count", "nic-speed"}
+
+
+def test_what_is_no_request_gets_an_answer_too(pipes: Pipes) -> None:
+    pipes.send(Frame("x", b'{"node": 3, "action": "show"}'))
+    ((_, report),) = pipes.receive(1)
+    assert [(error.kind, error.message) for error in report.errors] == [
+        ("invalid-request", "Request.node: str is expected, not int")
+    ]
+
+
+def test_a_fault_of_ours_is_told(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Host) -> Inventory:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(agent, "inventory", fail)
+    pipes.send(_request("1"))
+    ((_, report),) = pipes.receive(1)
+    assert [(error.kind, error.message) for error in report.errors] == [("agent-error", "KeyError: 'oops'")]
+
+
+def test_the_end_of_stdin_ends_it(pipes: Pipes) -> None:
+    assert pipes.thread.is_alive()

@@ -1,0 +1,62 @@
+import threading
+import time
+
+import pytest
+
+from brctl.node import deadline
+from brctl.node.deadline import HungError, calling, run_all
+
+
+def test_results_keep_their_order_and_exceptions_stay_apart() -> None:
+    def fail() -> str:
+        raise OSError("no")
+
+    first, second, third = run_all([lambda: "a", fail, lambda: "c"])
+    assert (first, third) == ("a", "c")
+    assert isinstance(second, OSError)
+
+
+def test_the_call_that_hangs_is_named_and_the_others_arrive() -> None:
+    forever = threading.Event()
+
+    def hang() -> str:
+        calling("quick", 5)
+        calling("nvmlDeviceGetUUID", 0.05)
+        forever.wait(5)
+        return "late"
+
+    began = time.monotonic()
+    hung, fine = run_all([hang, lambda: "fine"])
+    forever.set()
+    assert fine == "fine"
+    assert isinstance(hung, HungError)
+    assert hung.call == "nvmlDeviceGetUUID"
+    assert str(hung) == "nvmlDeviceGetUUID did not return within 0.05 s"
+    assert time.monotonic() - began < 2
+
+
+def test_many_short_calls_are_no_hang() -> None:
+    def work() -> int:
+        for i in range(6):
+            calling("call {}".format(i), 0.2)
+            time.sleep(0.05)
+        return 6
+
+    assert run_all([work]) == [6]
+
+
+def test_the_limit_of_a_call_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.02)
+    forever = threading.Event()
+
+    def hang() -> None:
+        calling("read /sys/x")
+        forever.wait(5)
+
+    (outcome,) = run_all([hang])
+    forever.set()
+    assert str(outcome) == "read /sys/x did not return within 0.02 s"
+
+
+def test_outside_of_a_worker_nothing_happens() -> None:
+    calling("anything")

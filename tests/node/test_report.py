@@ -1,0 +1,115 @@
+import json
+from typing import Any, Dict
+
+import pytest
+
+from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
+from brctl.node.report import (
+    HOST,
+    SCHEMA_VERSION,
+    Evidence,
+    Finding,
+    InvalidReportError,
+    Mock,
+    NodeError,
+    Report,
+    Status,
+    decode,
+    dumps,
+    encode,
+    loads,
+)
+
+FULL = Report(
+    node="gpu001",
+    time=1.5,
+    elapsed_s=2,
+    mock=Mock("dgx-h100", False),
+    inventory=Inventory(
+        kernel=Kernel("gpu001", "5.15.0", "x86_64", "Ubuntu", None, 3.0, None),
+        memory=Memory(10, 5, 0),
+        gpus=(Gpu(0, "GPU-1", "0000:1b:00.0", 0, "ens1", "PIX", links=(GpuLink(0, True, "4.0"),)),),
+    ),
+    findings=(Finding("gpu-count", Status.CRIT, HOST, "7 of 8", (Evidence("a", "b", "c"),), "do", None, "fold"),),
+    errors=(NodeError("died", "why"),),
+)
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert loads(Report, dumps(FULL)) == FULL
+
+
+def test_one_line_of_ascii() -> None:
+    text = dumps(FULL._replace(node="gpu\n\x1b[31m\u2028é"))
+    assert text.isascii()
+    assert "\n" not in text
+    assert "\x1b" not in text
+
+
+def test_absent_is_null_and_not_zero() -> None:
+    plain = encode(FULL)
+    assert plain["inventory"]["cpu"] is None
+    assert plain["inventory"]["memory"]["swap_total_bytes"] == 0
+    assert plain["findings"][0]["status"] == "crit"
+    assert plain["schema_version"] == SCHEMA_VERSION
+
+
+def test_later_fields_may_be_missing() -> None:
+    assert decode(Report, {"node": "a", "time": 1, "elapsed_s": 0}) == Report("a", 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"node": 1}, "Report.node: str is expected, not int"),
+        ({"node": None}, "Report.node: str is expected, not NoneType"),
+        ({"time": "now"}, "Report.time: float is expected, not str"),
+        ({"time": True}, "Report.time: float is expected, not bool"),
+        ({"findings": {}}, "Report.findings: a list is expected"),
+        ({"errors": [3]}, "Report.errors[0]: an object is expected"),
+        ({"surprise": 1}, "Report: unknown ['surprise'], missing []"),
+        ({"inventory": {"gpus": [{"uuid": None}]}}, "Report.inventory.gpus[0]: unknown [], missing ['gpu_index'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_its_place(change: Dict[str, Any], message: str) -> None:
+    plain = {**encode(FULL), **change}
+    with pytest.raises(InvalidReportError) as refused:
+        decode(Report, plain)
+    assert str(refused.value).startswith(message)
+
+
+def test_an_unknown_status_is_refused() -> None:
+    plain = encode(FULL)
+    plain["findings"][0]["status"] = "fine"
+    with pytest.raises(InvalidReportError, match=r"findings\[0\].status: 'fine' is no Status"):
+        decode(Report, plain)
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", '{"node": Infinity}', "[" * 100000])
+def test_text_that_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(InvalidReportError, match="not JSON"):
+        loads(Report, text)
+
+
+def test_not_a_number_is_never_written() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dumps(FULL._replace(time=float("nan")))
+
+
+def test_the_keys_of_the_output_are_pinned() -> None:
+    """Within one schema version fields are only added: a failure here is a broken promise, unless it is an addition."""
+    plain = json.loads(dumps(FULL))
+    assert list(plain) == [
+        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "schema_version",
+    ]  # fmt: skip
+    assert list(plain["inventory"]) == [
+        "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
+        "problems",
+    ]  # fmt: skip
+    assert list(plain["inventory"]["gpus"][0]) == [
+        "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
+        "pcie", "links", "errors", "limits", "processes", "unsupported",
+    ]  # fmt: skip
+    assert list(plain["findings"][0]) == [
+        "check", "status", "subject", "summary", "evidence", "remedy", "reason", "fold",
+    ]  # fmt: skip
