@@ -1,5 +1,6 @@
 """Writes the generated pages of this folder: `python docs/generate.py`. A test holds them current."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -52,7 +53,21 @@ def _rows(check):
     return "".join(row.format(threshold) for threshold in check.thresholds)
 
 
-PAGES = {"checks.md": checks_md}
+def config_md() -> str:
+    """Every key of the config."""
+    from brctl.config.reference import docs
+
+    return docs()
+
+
+def config_schema() -> str:
+    """The JSON Schema of the config, for editors."""
+    from brctl.config.reference import schema
+
+    return json.dumps(schema(), indent=1) + "\n"
+
+
+PAGES = {"checks.md": checks_md, "config.md": config_md, "config.schema.json": config_schema}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ..node.facts import Gpu, Inventory, Mount, Nic, NumaNode, RdmaPort
 from ..node.report import Report
-from .terminal import Column, Terminal, clean, mocked
+from .terminal import Column, Terminal, clean, mocked, natural
 
 _GPU_COLUMNS = (
     Column("GPU", right=True),
@@ -69,7 +69,7 @@ def _host(terminal: Terminal, seen: Inventory) -> None:
     ):
         text = ", ".join(clean(part) for part in parts if part)
         if text:
-            terminal.line(Text.assemble((f"{label:8}", "bold"), text), indent=2)
+            terminal.hanging(Text(f"  {label:8}", style="bold"), text, 10)
 
 
 def _system(seen: Inventory) -> Iterable[str | None]:
@@ -159,7 +159,8 @@ def _links(gpu: Gpu) -> Text | None:
 def _nics(terminal: Terminal, seen: Inventory, verbose: bool) -> None:
     if seen.nics is None:
         return
-    shown = [nic for nic in seen.nics if verbose or nic.kind not in _QUIET_KINDS]
+    ordered = sorted(seen.nics, key=lambda nic: natural(nic.name))
+    shown = [nic for nic in ordered if verbose or nic.kind not in _QUIET_KINDS]
     ports = {port.device: port for port in seen.rdma or ()}
     terminal.line()
     terminal.table(_NIC_COLUMNS, [_nic_row(nic, ports.get(nic.rdma or "")) for nic in shown])

@@ -29,6 +29,7 @@ _PIPE_COLUMNS = 160
 """Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_NUMBER = re.compile("([0-9]+)")
 _FILLING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
@@ -37,10 +38,15 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts mlx5_2 before mlx5_10."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in _NUMBER.split(name)]
+
+
 def mocked(mock: Mock) -> str:
     """What every screen says of a machine that is not there."""
-    origin = "recorded from hardware" if mock.recorded else "composed, not recorded"
-    return f"  mock machine {clean(mock.machine)} ({origin})"
+    origin = "recorded from hardware" if mock.recorded else "composed"
+    return f"  mock machine {clean(mock.machine)}, {origin}"
 
 
 class Column(NamedTuple):
@@ -67,6 +73,7 @@ class Terminal:
         """One paragraph, wrapped at the terminal's width under its own indent."""
         whole = Text(text) if isinstance(text, str) else text
         for line in whole.wrap(self.console, max(1, self.console.width - indent)) or [whole]:
+            line.rstrip()
             self.console.print(Text(" " * indent).append_text(line), no_wrap=True, overflow="ignore", crop=False)
 
     def hanging(self, head: Text, text: str, indent: int) -> None:
