@@ -9,7 +9,6 @@ import typer
 
 from ..config import open_config
 from ..config.mistake import ConfigError
-from ..node.diagnose.engine import registry
 from .common import Command, Group, common
 from .errors import CLEAN, FOUND, USAGE, CommandError
 
@@ -80,7 +79,9 @@ def schema() -> None:
 
 
 def _open(file: Path | str | None) -> Config:
-    config = open_config(Path(file) if file else None, registry())
+    from ..node.diagnose.engine import registry
+
+    config = open_config(Path(file) if file else None, registry)
     if config is None:
         raise CommandError("there is no config", "name it with --config, or write ./cluster-config.yaml")
     return config

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .common import Command, Group, common
-from .errors import CLEAN, INCOMPLETE, exit_code, tell
+from .errors import CLEAN, INCOMPLETE, tell
 
 if TYPE_CHECKING:
     from ..node.report import Report
@@ -33,13 +33,14 @@ STRICT = typer.Option(
 @app.command(cls=Command)
 def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     """Show this host: GPUs with their links and the nearest NIC of each, NICs, CPU, memory, kernel."""
+    from .. import render
     from .session import session
+    from .verdict import exit_code
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
+        render.prepare(form)
         report = run.ask("show")
-    from .. import render
-
     render.show(report, form, run.common.verbose)
     raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu))
 
@@ -52,13 +53,14 @@ def check(
     require_gpu: bool = REQUIRE_GPU,
 ) -> None:
     """Check this host against the config; where that expects nothing, siblings are compared and the odd one named."""
+    from .. import render
     from .session import session
+    from .verdict import exit_code
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
+        render.prepare(form)
         report = run.ask("check")
-    from .. import render
-
     render.check(report, form, run.common.quiet, run.common.verbose)
     level = fail_on.value if fail_on else run.fail_on
     raise typer.Exit(_finish(report, exit_code([report], level, strict), require_gpu))

@@ -45,9 +45,8 @@ def session(ctx: typer.Context) -> Iterator[Session]:
     """Start the agent, read the config while it loads, and end it in any case. Raises CommandError, ConfigError."""
     given = common(ctx)
     mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
-    hostname = _hostname(given, mock)
     with LocalAgent(mock) as agent:
-        yield _configured(given, agent, hostname)
+        yield _configured(given, agent, _hostname(given, mock))
 
 
 def _hostname(given: Common, mock: str) -> str:
@@ -67,7 +66,7 @@ def _hostname(given: Common, mock: str) -> str:
 
 
 def _configured(given: Common, agent: LocalAgent, hostname: str) -> Session:
-    config = open_config(Path(given.config) if given.config else None, registry())
+    config = open_config(Path(given.config) if given.config else None, registry)
     short = hostname.partition(".")[0]
     name = which_node(config.nodes if config else (), given.as_node, short, hostname)
     _refuse_others(given, name or given.as_node or short)

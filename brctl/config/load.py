@@ -1,0 +1,61 @@
+"""One file -> Config, or all that is wrong with it at once."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..node.diagnose import Check
+from . import source
+from .check import across, advice, thresholds
+from .mistake import MOST, ConfigError, Mistake
+from .models import Settings
+from .resolve import Config
+from .source import Document, Loc
+
+
+def load(path: Path, checks: Iterable[Check] = (), warnings: Sequence[Mistake] = ()) -> Config:
+    """Read, validate and resolve. With `checks`, `diagnose.checks` is validated against them.
+
+    Config.warnings holds `warnings` and what is legal and surely not meant. Raises ConfigError.
+    """
+    document = source.parse(source.read(path), str(path))
+    settings, document, mistakes = _validate(document)
+    if settings is None or any(mistake.path.startswith("cluster") for mistake in mistakes):
+        raise ConfigError(mistakes)  # what rests on nodes and groups would seem wrong only because they are
+    config = Config(path, document, settings)
+    registry = tuple(checks)
+    wrong, unknown = thresholds(config, registry) if registry else ([], [])
+    mistakes += [*across(config), *wrong]
+    if mistakes:
+        raise ConfigError(mistakes)
+    config.warnings = (*warnings, *unknown, *advice(config))
+    return config
+
+
+def _validate(document: Document) -> tuple[Settings | None, Document, list[Mistake]]:
+    """The settings without what is wrong with them, so that the rest can be judged; None where that is not possible."""
+    try:
+        return Settings.model_validate(document.data), document, document.mistakes
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+    from .words import mistakes as told  # only a config with mistakes pays for the JSON Schema
+
+    mistakes = document.mistakes + told(errors[:MOST], document)
+    rest = copy.deepcopy(document.data)
+    for each in errors:
+        _remove(rest, each["loc"])
+    try:
+        return Settings.model_validate(rest), document._replace(data=rest), mistakes
+    except ValidationError:
+        return None, document, mistakes
+
+
+def _remove(data: Any, loc: Loc) -> None:
+    """Take a value out; a list goes as a whole, as the places of what follows in it would shift."""
+    names = [i for i, part in enumerate(loc) if isinstance(part, str) and part != "[key]"]
+    for part in loc[: names[-1]]:
+        data = data[int(part)] if isinstance(data, list) else data.get(part, {})
+    data.pop(loc[names[-1]], None)

@@ -1,0 +1,297 @@
+"""The sections of the config. `config explain`, docs/config and the JSON Schema are generated from what stands here."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
+
+from . import types
+from .units import RefusedError
+
+
+def item(default: Any, meaning: str, source: str | None = None, **limits: Any) -> Any:
+    """A key: its default (`...` where it must be given, None where nothing is assumed), meaning, source and limits."""
+    extra: dict[str, Any] = {"json_schema_extra": {"x-source": source}} if source else {}
+    return Field(default, description=meaning, **extra, **limits)
+
+
+def section(meaning: str) -> Any:
+    return Field({}, description=meaning)
+
+
+def _ssh_options(options: dict[str, str]) -> dict[str, str]:
+    for name in options:
+        if name.lower() in ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking"):
+            raise RefusedError(f"{name} is set by brctl itself", "remove it")
+    return options
+
+
+Source = Annotated[str, Field(pattern="^(config|slurm|kubernetes|hosts:/.+)$")]
+Count = Annotated[int, Field(ge=0, le=65536)]
+Rails = Annotated[int, Field(ge=1, le=64)]
+Cadence = Literal["weekly", "monthly", "quarterly", "half-yearly", "yearly", "never"]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True
+    )
+
+
+class Group(Section):
+    nodes: types.NodeSet = item(..., "The nodes of the group.")
+    role: Literal["compute", "storage", "management"] | None = item(None, "What its nodes are for.")
+
+
+class Cluster(Section):
+    name: types.Name = item(..., "What reports and metrics call the cluster.")
+    nodes: types.NodeSet = item(..., "Every node, as a ClusterShell node set.")
+    groups: dict[types.Name, Group] = item(
+        {}, "Groups of nodes. A node may be in several, or in none; then it has no role."
+    )
+    sources: Annotated[tuple[Source, ...], Strict(False)] = item(
+        ("config",), "Where discover looks: config, slurm, kubernetes, hosts:/etc/hosts."
+    )
+
+
+class Tree(Section):
+    gateways: types.NodeSet = item(..., "Nodes that pass a command on to others.")
+    above: int = item(512, "Used when a command goes to more nodes than this.", ge=1)
+
+
+class Transport(Section):
+    kind: Literal["ssh", "local", "exec"] = item("ssh", "How nodes are reached.")
+    template: str | None = item(
+        None, "For exec: the command that runs another on %host.", pattern="%host", examples=["srun -N1 -w %host"]
+    )
+    user: types.Word | None = item(None, "User on the nodes; ssh's own choice when not given.")
+    port: int | None = item(None, "TCP port of sshd; ssh's own choice when not given.", ge=1, le=65535)
+    proxy_jump: types.Word | None = item(None, "Host to go through.", "ssh_config(5), ProxyJump")
+    ssh_config: types.Word | None = item(None, "File that ssh reads instead of the user's own.", "ssh(1), -F")
+    options: Annotated[dict[types.Key, types.Text], AfterValidator(_ssh_options)] = item(
+        {}, "More options for ssh.", "ssh_config(5)"
+    )
+    python: types.Word = item("python3", "Interpreter on the nodes, 3.8 or later.")
+    sudo: bool = item(False, "Become root by `sudo -n`, which never asks for a password.")
+    fanout: int = item(64, "Nodes worked on at once.", ge=1, le=4096)
+    connect_timeout: types.Duration = item("10s", "To reach a node.")
+    command_timeout: types.Duration = item("60s", "For a node to answer.")
+    tree: Tree | None = item(None, "Reach many nodes through gateways.")
+
+    @model_validator(mode="after")
+    def _has_template(self) -> "Transport":
+        if self.kind == "exec" and self.template is None:
+            raise RefusedError("kind exec needs a template", "for example: template: srun -N1 -w %host")
+        return self
+
+
+class Accelerators(Section):
+    vendor: Literal["nvidia"] | None = item(None, "Whose accelerators.")
+    model: types.Glob | None = item(None, "Product name.", "nvmlDeviceGetName")
+    count: Count | None = item(None, "GPUs of a node.")
+    memory: types.Size | None = item(None, "Of each GPU, held within 1 %.", "nvmlDeviceGetMemoryInfo, total")
+    driver: types.Versions | None = item(None, "Driver version; all parts must hold.", examples=[">=550,<600"])
+    vbios: types.Glob | None = item(None, "VBIOS version.", examples=["96.00.*"])
+    nvlinks: Count | None = item(None, "Active NVLinks of each GPU.", "nvmlDeviceGetNvLinkState")
+
+
+class Nics(Section):
+    interfaces: types.Glob | None = item(None, "Which interfaces are meant; all physical ones when not given.")
+    count: Count | None = item(None, "Interfaces of a node.")
+    speed: types.Rate | None = item(None, "Link rate of each.", "ethtool, Speed")
+    kind: Literal["roce", "infiniband", "ethernet"] | None = item(None, "What the links carry.")
+    firmware: types.Glob | None = item(None, "Firmware version.", examples=["28.*"])
+
+
+class Cpus(Section):
+    sockets: Count | None = item(None, "Processor packages.")
+    numa_nodes: Count | None = item(None, "NUMA nodes.")
+    threads: Count | None = item(None, "Logical CPUs online.")
+
+
+class Hardware(Section):
+    accelerator: Accelerators = section("GPUs.")
+    nics: Nics = section("Network interfaces.")
+    cpu: Cpus = section("Processors.")
+    memory: types.Size | None = item(None, "What is fitted, held within 5 %: the kernel manages a little less.")
+    mounts: Annotated[tuple[types.Folder, ...], Strict(False)] = item((), "File systems that must be mounted.")
+
+
+class Network(Section):
+    interfaces: types.Glob | None = item(None, "Which interfaces are meant; those of `hardware` when not given.")
+    mtu: int | None = item(
+        None,
+        "MTU in bytes. RDMA takes the power of two below it, with 96 bytes to spare and 4096 at most: "
+        "8192 and 9000 are the same to it.",
+        "1280 is IPv6's least: RFC 8200",
+        ge=1280,
+        le=65520,
+    )
+
+
+class Sysctl(Section):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, types.KernelValue]
+
+    rmem_max: types.ReceiveBuffer | None = item(
+        None,
+        "Most that a socket may ask for as its receive buffer. TCP's own tuning obeys tcp_rmem; RDMA uses neither.",
+        "floor: SOCK_MIN_RCVBUF in include/net/sock.h",
+        alias="net.core.rmem_max",
+    )
+    wmem_max: types.SendBuffer | None = item(
+        None,
+        "Most that a socket may ask for as its send buffer.",
+        "floor: SOCK_MIN_SNDBUF in include/net/sock.h",
+        alias="net.core.wmem_max",
+    )
+    tcp_rmem: types.Triple | None = item(
+        None, "TCP receive buffer: minimum, default, maximum.", "tcp(7)", alias="net.ipv4.tcp_rmem"
+    )
+    tcp_wmem: types.Triple | None = item(
+        None, "TCP send buffer: minimum, default, maximum.", "tcp(7)", alias="net.ipv4.tcp_wmem"
+    )
+
+    @model_validator(mode="after")
+    def _names_are_keys(self) -> "Sysctl":
+        for name in self.__pydantic_extra__:
+            if not re.fullmatch(r"[a-z0-9_]+([./][A-Za-z0-9_:-]+)+", name):
+                raise RefusedError(f"{name!r} is no kernel parameter", "write it as sysctl does: net.core.somaxconn")
+            if name.replace("/", ".") in (field.alias for field in Sysctl.model_fields.values()):
+                raise RefusedError(f"{name!r} is written with slashes", f"write {name.replace('/', '.')}")
+        return self
+
+
+class Clocks(Section):
+    min: types.Clock = item(..., "The least.")
+    max: types.Clock = item(..., "The greatest.")
+
+    @model_validator(mode="after")
+    def _is_range(self) -> "Clocks":
+        if self.min > self.max:
+            raise RefusedError(f"min {self.min}MHz is above max {self.max}MHz")
+        return self
+
+
+class GpuTune(Section):
+    power_limit: types.PowerLimit | None = item(
+        None,
+        "Watts, or percent of each GPU's default, or a map from model to either.",
+        "nvmlDeviceSetPowerManagementLimit",
+        examples=["650W"],
+    )
+    persistence_mode: bool | None = item(
+        None, "Keep the driver loaded while nobody uses the GPU.", "nvmlDeviceSetPersistenceMode"
+    )
+    locked_clocks: Clocks | None = item(None, "Range of the SM clock.", "nvmlDeviceSetGpuLockedClocks")
+
+
+class Tune(Section):
+    network: Network = section("Interfaces.")
+    sysctl: Sysctl = section("Kernel parameters. Any other key takes what /proc/sys shows.")
+    numa_balancing: types.NumaMask | None = item(None, "Automatic NUMA balancing.", "admin-guide/sysctl/kernel")
+    gpu: GpuTune = section("GPUs.")
+    cpu_governor: types.Word | None = item(
+        None, "Frequency governor of all CPUs.", "admin-guide/pm/cpufreq", examples=["performance"]
+    )
+    transparent_hugepage: Literal["always", "madvise", "never"] | None = item(
+        None, "Transparent huge pages.", "admin-guide/mm/transhuge"
+    )
+    memlock: types.MemoryLock | None = item(None, "Memory that a process may lock.", "limits.conf(5)")
+
+
+class Comm(Section):
+    backend: Literal["nccl", "npo"] = item("nccl", "Library whose environment is rendered.")
+    framework: Literal["megatron-tp", "fsdp", "ddp"] | None = item(None, "What the jobs run.")
+    rails: Rails | None = item(None, "NICs of a node that carry collectives.")
+    dscp: int | None = item(None, "DSCP of RoCE traffic; the traffic class is four times it.", ge=0, le=63)
+    env: dict[types.Key, types.Text] = item({}, "Variables that are given as they are.")
+
+
+class Collector(Section):
+    every: types.Duration | None = item(None, "Between two looks; the collector's own when not given.")
+
+
+class Monitor(Section):
+    interval: types.Duration = item("5s", "Between two samples.")
+    output: Literal["live", "table", "json", "jsonl", "csv", "prometheus"] = item("live", "How samples are shown.")
+    listen: types.Endpoint = item("127.0.0.1:9836", "Where the exporter answers.")
+    peers: types.NodeText | None = item(None, "Nodes to which the round trip is measured.")
+    collectors: dict[types.Key, Collector] = item({}, "Single collectors.")
+
+
+class Alert(Section):
+    threshold: types.Level | None = item(None, "Value from which it fires; the alert's own when not given.")
+    hold: types.Duration = item("0s", "How long the value must stay there.", alias="for")
+    action: Literal["log", "throttle", "reroute", "drain"] = item("log", "What is done.")
+    severity: Literal["info", "warning", "critical"] = item("warning", "How bad it is.")
+
+
+class Diagnose(Section):
+    checks: dict[types.Key, dict[types.Key, float]] = item({}, "Thresholds by check.")
+    fail_on: Literal["info", "warn", "crit"] = item("warn", "The least finding that makes the exit status 1.")
+
+
+class Scheduler(Section):
+    kind: Literal["slurm", "kubernetes", "none"] = item("none", "What runs the jobs.")
+    resource_policy: Literal["elastic", "static"] | None = item(None, "Whether idle nodes may be lent and taken back.")
+    gpu_allocation: Literal["exclusive", "shared"] | None = item(None, "Whether jobs may share a GPU.")
+    network_qos: Literal["guaranteed", "best-effort"] | None = item(
+        None, "What jobs are promised. No host can enforce it: the steps for the switches are printed."
+    )
+
+
+class Maintenance(Section):
+    performance_check: Cadence = item("monthly", "How often the baseline is measured again.")
+    hardware_inspection: Cadence = item("quarterly", "How often hardware is inspected.")
+    firmware_upgrade: Cadence = item("half-yearly", "How often firmware is brought up to date.")
+
+
+class Topology(Section):
+    kind: Literal["clos", "rail-only", "dragonfly", "torus"] = item("clos", "Shape of the compute fabric.")
+    radix: int | None = item(None, "Ports of a switch at the rate of a NIC.", ge=2, le=1024)
+    group_nodes: int | None = item(None, "Nodes of a dragonfly's group.", ge=1, le=65536)
+    rails: Rails | None = item(None, "Parallel networks, each of the NICs of one index.")
+    oversubscription: float = item(1, "Downlinks of a leaf for each uplink.", ge=1, le=64)
+
+
+class Shared(Section):
+    """The sections that hold for all nodes, and that a node set may have of its own."""
+
+    tune: Tune = section("What tune sets. A key that is not given is left as it is.")
+    comm: Comm = section("Communication environment of jobs.")
+    monitor: Monitor = section("What is sampled, and how it is shown.")
+    alerting: dict[types.Key, Alert] = item({}, "Alerts, by the name of their series.")
+    diagnose: Diagnose = section("Checks and their verdicts.")
+
+
+class NodeValues(Shared):
+    """What holds for one node."""
+
+    hardware: Hardware = section("Hardware that is expected.")
+
+
+class Override(NodeValues):
+    """What differs on some nodes."""
+
+    nodes: types.NodeText = item(..., "The nodes that differ; @GROUP is a group.")
+
+
+class Settings(Shared):
+    """The state that a GPU cluster shall be in."""
+
+    version: Literal[1] = item(..., "Of this format.")
+    cluster: Cluster = item(..., "What the cluster consists of.")
+    transport: Transport = section("How nodes are reached.")
+    hardware: dict[types.Name, Hardware] = item(
+        {}, "Hardware that is expected, by group. What is not given is compared among siblings."
+    )
+    scheduler: Scheduler = section("What runs the jobs.")
+    maintenance: Maintenance = section("The calendar.")
+    topology: Topology = section("The fabric.")
+    overrides: Annotated[tuple[Override, ...], Strict(False)] = item(
+        (),
+        "What differs on some nodes: any key of hardware (without the group), tune, comm, monitor, alerting, diagnose. "
+        "Two that set one key of one node differently are refused.",
+        max_length=1024,
+    )

@@ -1,0 +1,172 @@
+"""What holds for one node: the cluster's sections, the hardware of its groups, and the overrides that name it."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics, Override
+from . import nodes
+from .mistake import ConfigError, Mistake
+from .models import Alert, Comm, Diagnose, Hardware, Monitor, Settings, Shared, Tune
+from .source import Document, Loc, dotted
+
+MOST_MEMBERS = 1 << 20
+"""Of all overrides and hardware together, so that resolving them stays a matter of seconds."""
+Layers = tuple[Loc, ...]
+"""Where the values stand that make a node differ: `("hardware", "compute")`, `("overrides", 0)`. Later ones win."""
+
+
+class Node(NamedTuple):
+    name: str | None
+    """None: no node of the config, for which the cluster-wide values hold."""
+    groups: tuple[str, ...]
+    role: str | None
+    hardware: Hardware
+    tune: Tune
+    comm: Comm
+    monitor: Monitor
+    alerting: Mapping[str, Alert]
+    diagnose: Diagnose
+
+
+class Config:
+    """A cluster-config.yaml of which each part is valid by itself."""
+
+    def __init__(self, path: Path, document: Document, settings: Settings) -> None:
+        self.path = path
+        self.document = document
+        self.settings = settings
+        self.warnings: tuple[Mistake, ...] = ()
+        groups = settings.cluster.groups
+        self.nodes = nodes.expand(settings.cluster.nodes)
+        self.groups = {name: nodes.expand(group.nodes) for name, group in groups.items()}
+        self.groups_of = _invert(self.groups)
+        self._known = frozenset(self.nodes)
+        self._sets = {**{name: group.nodes for name, group in groups.items()}, nodes.ALL: settings.cluster.nodes}
+        members: dict[Loc, tuple[str, ...]] = {
+            ("hardware", name): self.members(f"@{name}")[0] for name in settings.hardware
+        }
+        members |= {("overrides", i): self.members(each.nodes)[0] for i, each in enumerate(settings.overrides)}
+        if sum(map(len, members.values())) > MOST_MEMBERS:
+            message = f"more than {MOST_MEMBERS} nodes in all overrides together"
+            raise ConfigError([self.mistake(("overrides",), message, key=True)])
+        self.layers_of: Mapping[str, Layers] = _invert(members)
+        self._resolve = lru_cache(maxsize=1024)(self._values)
+
+    def mistake(self, loc: Loc, message: str, hint: str | None = None, key: bool = False) -> Mistake:
+        """One about a value of this file, or about its key."""
+        return Mistake(message, self.document.place(loc, key), dotted(loc), hint)
+
+    def members(self, text: str) -> tuple[tuple[str, ...], str | None]:
+        """The nodes of the config that a node set names, and what is wrong with the set."""
+        try:
+            names = nodes.expand(text, self._sets)
+        except ValueError as error:
+            return (), str(error)
+        unknown = [name for name in names if name not in self._known]
+        known = tuple(name for name in names if name in self._known) if unknown else names
+        return known, f"not among cluster.nodes: {nodes.fold(unknown)}" if unknown else None
+
+    def select(self, text: str) -> tuple[str, ...]:
+        """The nodes in a node set, as `--nodes` takes it; `@rack1` is a group of the config, `@all` every node.
+
+        Raises ConfigError for a malformed or empty set, and for a node or group that the config does not know.
+        """
+        names, doubt = self.members(text)
+        if doubt:
+            raise ConfigError([Mistake(doubt)])
+        return names
+
+    def node(self, name: str | None) -> Node:
+        """What holds for a node; the cluster-wide values for None and for a name that the config does not know."""
+        groups = self.groups_of.get(name or "", ())
+        roles = (self.settings.cluster.groups[group].role for group in groups)
+        values = self._resolve(self.layers_of.get(name or "", ()))
+        shared = {key: getattr(values, key) for key in Shared.model_fields}
+        return Node(name, groups, next(filter(None, roles), None), values.hardware[nodes.ALL], **shared)
+
+    def _values(self, layers: Layers) -> Settings:
+        """As a file that holds one node's values alone: a validator for that exists, another would cost 8 ms."""
+        values = self.merged(layers).values
+        hardware = {nodes.ALL: values.pop("hardware", {})}
+        cluster = {"name": self.settings.cluster.name, "nodes": self.nodes[0]}
+        return Settings.model_validate({**values, "version": 1, "cluster": cluster, "hardware": hardware})
+
+    def merged(self, layers: Layers) -> "Merge":
+        """The values of a node as they are written in the file."""
+        data = self.document.data
+        merge = Merge({key: data[key] for key in Shared.model_fields if key in data})
+        for loc in layers:
+            top: Any = data[str(loc[0])][loc[1]]
+            top = {"hardware": top} if loc[0] == "hardware" else {key: top[key] for key in top if key != "nodes"}
+            merge.values = merge.overlay(merge.values, top, loc, ())
+        return merge
+
+
+class Clash(NamedTuple):
+    """Two places of one rank that set one key of one node differently."""
+
+    first: Loc
+    second: Loc
+
+
+class Merge:
+    """Plain values with others laid over them; what lies below is shared, never changed."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.origins: dict[Loc, Loc] = {}
+        """Key of the result -> where it stands in the file, if not at the same key."""
+        self.clashes: list[Clash] = []
+
+    def overlay(self, below: Mapping[str, Any], top: Mapping[str, Any], loc: Loc, path: Loc) -> dict[str, Any]:
+        """`below` with `top` over it: sections key by key, all else as a whole. `top` stands at `loc` in the file."""
+        result = dict(below)
+        for key, value in top.items():
+            here = (*path, key)
+            source = loc if here == loc[:1] else (*loc, key)  # hardware.GROUP becomes the node's `hardware`
+            old, first = below.get(key), self.origins.get(here)
+            if isinstance(value, dict) and isinstance(old, (dict, type(None))):
+                result[key] = self.overlay(old or {}, value, source, here)
+            else:
+                result[key] = value
+                if first and first[0] == source[0] and old != value:
+                    self.clashes.append(Clash(first, source))
+            self.origins[here] = source
+        return result
+
+
+def _invert(members: Mapping[Any, tuple[str, ...]]) -> dict[str, tuple[Any, ...]]:
+    """What each node is in, from what is in each."""
+    result: dict[str, list[Any]] = defaultdict(list)
+    for key, names in members.items():
+        for name in names:
+            result[name].append(key)
+    return {name: tuple(keys) for name, keys in result.items()}
+
+
+def expected(node: Node) -> Expected:
+    """What the checks of a node compare with; a part that the config does not describe is None."""
+    hardware, network = node.hardware, node.tune.network
+    gpu, nics, cpu = hardware.accelerator, hardware.nics, hardware.cpu
+    accelerator = ExpectedAccelerator(gpu.vendor, gpu.model, gpu.count, gpu.memory, gpu.driver, gpu.vbios, gpu.nvlinks)
+    return Expected(
+        role=node.role,
+        accelerator=accelerator if gpu.model_fields_set else None,
+        nics=ExpectedNics(nics.interfaces, nics.count, nics.speed, nics.kind, nics.firmware)
+        if nics.model_fields_set
+        else None,
+        cpu=ExpectedCpu(cpu.sockets, cpu.numa_nodes, cpu.threads) if cpu.model_fields_set else None,
+        memory_bytes=hardware.memory,
+        mounts=hardware.mounts,
+        mtu=network.mtu,
+        mtu_interfaces=network.interfaces or nics.interfaces,
+    )
+
+
+def thresholds(node: Node) -> tuple[Override, ...]:
+    """The thresholds that the config sets, in its order."""
+    checks = node.diagnose.checks.items()
+    return tuple(Override(check, name, value) for check, given in checks for name, value in given.items())
