@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 
 def checks_md() -> str:
@@ -67,7 +67,27 @@ def config_schema() -> str:
     return json.dumps(schema(), indent=1) + "\n"
 
 
-PAGES = {"checks.md": checks_md, "config.md": config_md, "config.schema.json": config_schema}
+def json_md() -> str:
+    """What `--output json` prints."""
+    import json_output
+
+    return json_output.page()
+
+
+def report_schema() -> str:
+    """The same as a JSON Schema."""
+    import json_output
+
+    return json.dumps(json_output.schema(), indent=1) + "\n"
+
+
+PAGES = {
+    "checks.md": checks_md,
+    "config.md": config_md,
+    "config.schema.json": config_schema,
+    "json.md": json_md,
+    "report.schema.json": report_schema,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -33,7 +33,6 @@ _TAB = re.compile(r"^ *(?=\t)", re.MULTILINE)
 _QUOTE = "put quotes around the value"
 _CLOSE = "close it, or put quotes around a value with [ ] { } or ,"
 _SYNTAX = (
-    ("did not find expected key", "the indentation fits no line above", "align it with the keys that it belongs to"),
     ("expected ',' or '}'", "{ is not closed", _CLOSE),
     ("expected ',' or ']'", "[ is not closed", _CLOSE),
     ("unexpected end of stream", "the quotes are not closed", None),
@@ -137,26 +136,29 @@ def _syntax(error: yaml.MarkedYAMLError, file: str, lines: Sequence[str]) -> Mis
     if error.context_mark and ("while scanning" in str(error.context) or "expected ','" in problem):
         mark = error.context_mark  # where it was opened helps more than where it did not end
     at = (mark.line, mark.column) if mark else (0, 0)
-    if "mapping values are not allowed" in problem:
-        return _misplaced_colon(at, file, lines)
+    if "mapping values are not allowed" in problem or "find expected key" in problem:
+        return _misplaced_key(at, file, lines)
     known = (entry[1:] for entry in _SYNTAX if entry[0] in problem)
     message, hint = next(known, (problem, None))
     return Mistake(message, _place(file, lines, at), hint=hint)
 
 
-def _misplaced_colon(at: Mark, file: str, lines: Sequence[str]) -> Mistake:
-    """A `key:` after something that already is a value: on its own line, or on the line above it."""
+def _misplaced_key(at: Mark, file: str, lines: Sequence[str]) -> Mistake:
+    """A `key:` where none can be: behind a value on its line or on the line above, or out of line with all above."""
     if re.search(r":\s", lines[at[0]][: at[1]]):
         place = _place(file, lines, at)
         return Mistake("a second ': ' on the line", place, hint="put quotes around a value with ': ' in it")
     above = next((i for i in range(at[0] - 1, -1, -1) if lines[i].split("#")[0].strip()), 0)
-    bare = not re.search(r":(\s|$)", lines[above])
-    line = above if bare else at[0]
-    place = _place(file, lines, (line, len(lines[line]) - len(lines[line].lstrip())))
-    if bare:
+    indents = [len(lines[i]) - len(lines[i].lstrip()) for i in (above, at[0])]
+    if not re.search(r":(\s|$)", lines[above]) and indents[0] == indents[1]:
+        place = _place(file, lines, (above, indents[0]))
         return Mistake("no ': ' after the key", place, hint="write `key: value`, with a space after the colon")
-    hint = f"line {above + 1} already has a value: align this key with it"
-    return Mistake("the key is indented too far", place, hint=hint)
+    place = _place(file, lines, (at[0], indents[1]))
+    if indents[1] <= indents[0]:
+        return Mistake("the indentation fits no line above", place, hint="align it with the keys that it belongs to")
+    return Mistake(
+        "the key is indented too far", place, hint=f"line {above + 1} already has a value: align it with that"
+    )
 
 
 def _mark(event: Any) -> Mark:

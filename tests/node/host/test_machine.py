@@ -5,6 +5,7 @@ import pytest
 
 from brctl.node.accel.nvml import Nvml
 from brctl.node.host import Completed, read_if_valid
+from brctl.node.report import Mock
 from brctl.node.host.machine import InvalidMachineError, Machine
 
 FILES = {
@@ -122,7 +123,7 @@ def test_run(machine: Machine) -> None:
 
 
 def test_names(machine: Machine) -> None:
-    assert (machine.mock, machine.name, machine.recorded) == ("m+fault", "m", False)
+    assert (machine.mock, machine.name, machine.recorded) == (Mock("m+fault", recorded=False), "m", False)
 
 
 def test_writes_go_to_the_overlay_by_the_path_without_links() -> None:

@@ -1,0 +1,119 @@
+"""The JSON output described from the types that make it: pages json.md and report.schema.json of generate.py."""
+
+import ast
+import inspect
+from enum import Enum
+from itertools import pairwise
+from typing import Any, Union, get_type_hints
+
+from brctl.node import facts, report
+
+_SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_KINDS = {name: kind for module in (facts, report) for name, kind in vars(module).items() if isinstance(kind, type)}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what `--output json` prints for commands that return Reports."""
+    definitions: dict[str, Any] = {}
+    _define(report.Report, definitions)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "brctl output",
+        "type": "object",
+        "required": ["schema_version", "brctl_version", "command", "reports"],
+        "properties": {
+            "schema_version": {"const": report.SCHEMA_VERSION},
+            "brctl_version": {"type": "string"},
+            "command": {"type": "string"},
+            "reports": {"type": "array", "items": {"$ref": "#/$defs/Report"}},
+        },
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def page() -> str:
+    """docs/json.md: every object with its fields, their types and meaning."""
+    lines = [_HEAD]
+    for name, definition in schema()["$defs"].items():
+        kind = _KINDS[name]
+        summary = _summary(kind)
+        lines += [f"## {name}", ""] + ([summary, ""] if summary else [])
+        if "enum" in definition:
+            lines += [", ".join(f"`{word}`" for word in definition["enum"]), ""]
+            continue
+        lines += ["| field | type | meaning |", "|---|---|---|"]
+        documents = _field_docs(kind)
+        for field, hint in get_type_hints(kind).items():
+            meaning = documents.get(field, "").replace("|", "\\|")
+            lines.append(f"| `{field}` | {_words(hint)} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+_HEAD = """\
+# JSON output
+
+Made from the types in brctl/node by `python docs/generate.py`; the same as a JSON Schema: report.schema.json.
+
+`--output json` and `--output yaml` print one object: `schema_version`, `brctl_version`, `command`, and `reports`, one
+Report a node, never folded. Within a schema version fields are added, never removed or changed.
+`null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What
+could not be read has an entry in `problems`, and its checks are `unknown`.
+"""
+
+
+def _define(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    reference = {"$ref": f"#/$defs/{kind.__name__}"}
+    if kind.__name__ in definitions:
+        return reference
+    if issubclass(kind, Enum):
+        definitions[kind.__name__] = {"enum": [member.value for member in kind], "description": _summary(kind)}
+        return reference
+    definitions[kind.__name__] = definition = {"type": "object", "description": _summary(kind)}
+    documents = _field_docs(kind)
+    hints = get_type_hints(kind)
+    definition["required"] = list(hints)
+    definition["properties"] = {
+        field: _property(hint, documents.get(field), definitions) for field, hint in hints.items()
+    }
+    return reference
+
+
+def _property(hint: Any, document: str | None, definitions: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": document} if document else {}
+    return {**_shape(hint, definitions), **described}
+
+
+def _shape(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    origin, arguments = getattr(hint, "__origin__", None), getattr(hint, "__args__", ())
+    if origin is Union:
+        return {"anyOf": [_shape(arguments[0], definitions), {"type": "null"}]}
+    if origin is tuple:
+        return {"type": "array", "items": _shape(arguments[0], definitions)}
+    return {"type": _SIMPLE[hint]} if hint in _SIMPLE else _define(hint, definitions)
+
+
+def _words(hint: Any) -> str:
+    origin, arguments = getattr(hint, "__origin__", None), getattr(hint, "__args__", ())
+    if origin is Union:
+        return f"{_words(arguments[0])} or null"
+    if origin is tuple:
+        return f"list of {_words(arguments[0])}"
+    return _SIMPLE[hint] if hint in _SIMPLE else f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+def _summary(kind: type[Any]) -> str:
+    """A class without a docstring of its own has the one that NamedTuple makes: no news."""
+    text = inspect.getdoc(kind) or ""
+    return "" if text.startswith(f"{kind.__name__}(") else " ".join(text.split())
+
+
+def _field_docs(kind: type[Any]) -> dict[str, str]:
+    """The string after each field of a class."""
+    tree: Any = ast.parse(inspect.getsource(kind)).body[0]
+    documents: dict[str, str] = {}
+    for field, after in pairwise(tree.body):
+        named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            documents[field.target.id] = " ".join(str(after.value.value).split())
+    return documents

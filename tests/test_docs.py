@@ -1,0 +1,44 @@
+"""Generated pages are current, and what they promise is what is printed."""
+
+import json
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from brctl.mock.machines import load
+from brctl.node import agent
+from brctl.node.request import Request
+from brctl.render.data import dump, reports
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[dict[str, Callable[[], str]]]:
+    path = list(sys.path)
+    yield runpy.run_path(str(DOCS / "generate.py"))["PAGES"]
+    sys.path[:] = path
+
+
+def test_every_page_is_current(pages: dict[str, Callable[[], str]]) -> None:
+    stale = [name for name, page in pages.items() if (DOCS / name).read_text(encoding="utf-8") != page()]
+    assert not stale, "run `python docs/generate.py`"
+
+
+@pytest.mark.parametrize("spec", ["dgx-h100", "dgx-h100+gpu3-lost", "dgx-h100+no-library", "cpu-only"])
+def test_what_is_printed_fits_the_schema(spec: str) -> None:
+    schema = json.loads((DOCS / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    report = agent.answer(load(spec), Request("gpu001", "check"))
+    jsonschema.validate(json.loads(dump(reports("node-manager check", [report]), "json")), schema)
+
+
+def test_every_field_of_the_output_is_explained() -> None:
+    """A field whose name says it all needs no words; one with a unit or a choice of words does."""
+    page = (DOCS / "json.md").read_text()
+    for field in ("kind", "reason", "recovery_action", "nearest_nic_path", "fold"):
+        assert f"| `{field}` | string |  |" not in page, field
