@@ -81,7 +81,23 @@ def report_schema() -> str:
     return json.dumps(json_output.schema(), indent=1) + "\n"
 
 
+def check_svg() -> str:
+    """The README's picture: a lost GPU is found."""
+    import pictures
+
+    return pictures.draw("--mock dgx-h100+gpu3-lost node-manager check")
+
+
+def show_svg() -> str:
+    """The README's other picture: what a node is."""
+    import pictures
+
+    return pictures.draw("--mock dgx-h100 node-manager show")
+
+
 PAGES = {
+    "check.svg": check_svg,
+    "show.svg": show_svg,
     "checks.md": checks_md,
     "config.md": config_md,
     "config.schema.json": config_schema,

@@ -24,6 +24,7 @@ def pages() -> Iterator[dict[str, Callable[[], str]]]:
     sys.path[:] = path
 
 
+@pytest.mark.process
 def test_every_page_is_current(pages: dict[str, Callable[[], str]]) -> None:
     stale = [name for name, page in pages.items() if (DOCS / name).read_text(encoding="utf-8") != page()]
     assert not stale, "run `python docs/generate.py`"

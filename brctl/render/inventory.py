@@ -65,6 +65,7 @@ def _host(terminal: Terminal, seen: Inventory) -> None:
         ("System", _system(seen)),
         ("CPU", _cpu(seen)),
         ("Memory", _memory(seen)),
+        *((f"NUMA {node.id}", _numa(node)) for node in seen.numa or ()),
         ("Driver", _driver(seen)),
     ):
         text = ", ".join(clean(part) for part in parts if part)
@@ -95,11 +96,11 @@ def _memory(seen: Inventory) -> Iterable[str | None]:
     if seen.memory is None:
         return ()
     total, available = seen.memory.total_bytes, seen.memory.available_bytes
-    return (f"{_size(total)} ({_size(available)} available)", *(_numa(node) for node in seen.numa or ()))
+    return (f"{_size(total)}, {_size(available)} available",)
 
 
-def _numa(node: NumaNode) -> str:
-    return f"NUMA {node.id}: {_size(node.memory_bytes)}" + (f" CPU {node.cpus}" if node.cpus else "")
+def _numa(node: NumaNode) -> Iterable[str | None]:
+    return (_size(node.memory_bytes), f"CPU {node.cpus}" if node.cpus else None)
 
 
 def _driver(seen: Inventory) -> Iterable[str | None]:
