@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -34,10 +34,10 @@ class Session(NamedTuple):
     fail_on: str
     timeout_s: float
 
-    def ask(self, action: str) -> Report:
-        """This host's Report; what hinders it stands in the Report's `errors`."""
+    def ask(self, action: str, meanwhile: Callable[[], None]) -> Report:
+        """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
         request = Request(self.node, action, self.expected, tuple(self.overrides))
-        return self.agent.ask(request, self.timeout_s)
+        return self.agent.ask(request, self.timeout_s, meanwhile)
 
 
 @contextmanager

@@ -30,6 +30,8 @@ _KERNEL_OWN = (
     "tracefs",
 )
 """They hold no data but the kernel's own, and every machine has a dozen."""
+_KERNEL_TREES = ("/proc/", "/sys/")
+"""systemd lets an autofs wait in them; elsewhere an autofs is a mount that somebody declared."""
 
 
 def read(host: Host) -> Optional[Tuple[Mount, ...]]:
@@ -43,7 +45,7 @@ def parse_mounts(text: str) -> Tuple[Mount, ...]:
     mounts = []
     for line in text.splitlines():
         source, target, fstype, options = (_unescape(field) for field in line.split(" ")[:4])
-        if fstype not in _KERNEL_OWN:
+        if fstype not in _KERNEL_OWN and not target.startswith(_KERNEL_TREES):
             mounts.append(Mount(target, source, fstype, "ro" in options.split(",")))
     return tuple(mounts)
 

@@ -12,6 +12,7 @@ MOUNTS = r"""proc /proc proc rw,nosuid 0 0
 10.0.0.9:/my\040data /data\134x nfs4 ro,noatime 0 0
 systemd-1 /proc/sys/fs/binfmt_misc autofs rw 0 0
 tmpfs /dev/shm tmpfs rw 0 0
+auto.home /home autofs rw 0 0
 """
 
 
@@ -20,6 +21,7 @@ def test_parse_mounts() -> None:
         Mount("/", "/dev/md0", "ext4", False),
         Mount("/data\\x", "10.0.0.9:/my data", "nfs4", True),
         Mount("/dev/shm", "tmpfs", "tmpfs", False),
+        Mount("/home", "auto.home", "autofs", False),
     )
 
 
