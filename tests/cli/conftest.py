@@ -35,7 +35,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None]) -> Report:  # noqa: ARG002
+    def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:  # noqa: ARG002
         meanwhile()
         return loads(Report, dumps(agent.answer(load(self.mock, self.node), loads(Request, dumps(request)))))
 
