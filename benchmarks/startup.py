@@ -17,9 +17,16 @@ ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 ROOT = Path(__file__).resolve().parents[1]
 BRCTL = str(Path(sys.executable).parent / "brctl")
 SHOW = [BRCTL, "--mock", "dgx-h100", "node-manager", "show"]
+BARE = """
+import typer
+app = typer.Typer(rich_markup_mode=None)
+@app.command()
+def command(): pass
+app()
+"""
 COMMANDS = {
     "python -c pass": ([sys.executable, "-c", "pass"], None),
-    "bare typer --help": ([sys.executable, "-c", "import typer\napp = typer.Typer(rich_markup_mode=None)\n@app.command()\ndef f(): pass\napp()", "--help"], None),
+    "bare typer --help": ([sys.executable, "-c", BARE, "--help"], None),
     "--version": ([BRCTL, "--version"], 2),
     "--help": ([BRCTL, "--help"], 8),
     "show, no config": (SHOW, 20),

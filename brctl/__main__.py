@@ -5,14 +5,17 @@ import sys
 from .cli import run
 
 
-def main() -> None:
+def main(*group: str) -> None:
     """brctl"""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        sys.exit(run([*group, *sys.argv[1:]]))
+    except KeyboardInterrupt:  # before run could look after it itself
+        sys.exit(130)
 
 
 def br_node_manager() -> None:
     """br-node-manager: the check of the nodes under the name that older run books use."""
-    sys.exit(run(["node-manager", "check", *sys.argv[1:]]))
+    main("node-manager", "check")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the generated pages of this folder: `python docs/generate.py`. A test holds them current."""
+"""Writes this folder's generated pages, and ../completions: `python docs/generate.py`. A test holds them current."""
 
 import json
 import sys
@@ -81,6 +81,20 @@ def report_schema() -> str:
     return json.dumps(json_output.schema(), indent=1) + "\n"
 
 
+def mock_md() -> str:
+    """The machines and faults of --mock."""
+    import mock_machines
+
+    return mock_machines.page()
+
+
+def completion(shell):
+    """The script that makes a shell complete."""
+    from brctl.cli.shells import SHELLS
+
+    return SHELLS[shell].source_template + "\n"
+
+
 def check_svg() -> str:
     """The README's picture: a lost GPU is found."""
     import pictures
@@ -102,7 +116,11 @@ PAGES = {
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,
+    "mock.md": mock_md,
     "report.schema.json": report_schema,
+    "../completions/brctl.bash": lambda: completion("bash"),
+    "../completions/_brctl": lambda: completion("zsh"),
+    "../completions/brctl.fish": lambda: completion("fish"),
 }
 
 if __name__ == "__main__":

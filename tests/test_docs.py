@@ -1,6 +1,7 @@
 """Generated pages are current, and what they promise is what is printed."""
 
 import json
+import re
 import runpy
 import sys
 from collections.abc import Callable, Iterator
@@ -26,8 +27,15 @@ def pages() -> Iterator[dict[str, Callable[[], str]]]:
 
 @pytest.mark.process
 def test_every_page_is_current(pages: dict[str, Callable[[], str]]) -> None:
-    stale = [name for name, page in pages.items() if (DOCS / name).read_text(encoding="utf-8") != page()]
+    stale = [
+        name for name, page in pages.items() if _words(name, (DOCS / name).read_text("utf-8")) != _words(name, page())
+    ]
     assert not stale, "run `python docs/generate.py`"
+
+
+def _words(name: str, text: str) -> str:
+    """Of a picture the text alone: how it is drawn is the business of the library that draws it."""
+    return re.sub(r"<[^>]*>", "\n", text[text.index("</style>") :]) if name.endswith(".svg") else text
 
 
 @pytest.mark.parametrize("spec", ["dgx-h100", "dgx-h100+gpu3-lost", "dgx-h100+no-library", "cpu-only"])

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def _file_calls(path: Path) -> Iterator[str]:
             yield called.id
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "os":
             yield from {called.attr} & FILES
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "brctl" / "node").rglob("*.py")), ids=_name)
+def test_a_node_needs_nothing_installed(path: Path) -> None:
+    assert set(_imports(path)) <= sys.stdlib_module_names | {"pynvml", "psutil"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "brctl" / "node").rglob("*.py")), ids=_name)

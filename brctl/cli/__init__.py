@@ -39,6 +39,12 @@ def _other_brctl() -> str | None:
     ours = os.path.realpath(sys.argv[0])
     folders = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
     for path in (os.path.join(folder, "brctl") for folder in folders):
-        if os.access(path, os.X_OK) and os.path.realpath(path) != ours:
+        if os.access(path, os.X_OK) and os.path.realpath(path) != ours and not _is_ours(path):
             return path
     return None
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it is the script that pip wrote for this program."""
+    with open(path, "rb") as file:
+        return b"brctl.__main__" in file.read(500)

@@ -9,9 +9,9 @@ import typer
 import typer.main
 
 from ..config.mistake import ConfigError
-from . import config, node_manager
+from . import config, diagnose, node_manager
 from .common import Group
-from .errors import BROKEN_PIPE, INTERRUPTED, USAGE, CommandError, tell, tell_unforeseen
+from .errors import BROKEN_PIPE, INCOMPLETE, INTERRUPTED, USAGE, CommandError, tell, tell_unforeseen
 
 app = typer.Typer(
     cls=Group,
@@ -21,6 +21,7 @@ app = typer.Typer(
     help="Keeps a GPU cluster in the state that one file declares, and says, with evidence, why it is not.",
 )
 app.add_typer(node_manager.app, name="node-manager")
+app.add_typer(diagnose.app, name="diagnose")
 app.add_typer(config.app, name="config")
 
 
@@ -31,9 +32,7 @@ def brctl(version: bool = typer.Option(False, "--version", help="The version, an
 
 def run_app(argv: list[str]) -> int:
     """Run a command line that needs the full program; give the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that has no such letter gets a question mark
+    _prepare(argv)
     try:
         return _invoke(argv or ["--help"])
     except CommandError as error:
@@ -47,13 +46,34 @@ def run_app(argv: list[str]) -> int:
         tell(error.format_message(), f"see `{where.command_path} --help`" if where else None)
         return USAGE
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        _give_up_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        _give_up_stdout()
+        tell(str(error))
+        return INCOMPLETE
     except KeyboardInterrupt:
         tell("interrupted; nothing was changed")
         return INTERRUPTED
     except Exception as error:
         return tell_unforeseen(error, debug="--debug" in argv)
+
+
+def _prepare(argv: list[str]) -> None:
+    """Before anything is printed. A shell that asks for completions is answered here, and that is all."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that has no such letter gets a question mark
+    asked = os.environ.get("_BRCTL_COMPLETE")
+    if asked:
+        from .shells import answer
+
+        os._exit(answer(typer.main.get_command(app), argv, asked))  # to end in order takes a sixth of the time
+
+
+def _give_up_stdout() -> None:
+    """What is left in its buffer would make the interpreter complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(argv: list[str]) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from .errors import CommandError
+
+FORMS = ("table", "json", "yaml")
+"""Of output."""
 
 
 class Common(NamedTuple):
@@ -51,8 +55,26 @@ def _store(ctx: typer.Context, param: Any, value: Any) -> None:
         ctx.find_root().meta[param.name] = value
 
 
-def _option(*names: str, metavar: str, help_text: str) -> TyperOption:
-    return TyperOption(param_decls=list(names), metavar=metavar, help=help_text, expose_value=False, callback=_store)
+def completion(values: str) -> Callable[[typer.Context, list[str], str], Any]:
+    """The function of that name in complete.py; it is imported when a shell asks."""
+
+    def ask(ctx: typer.Context, args: list[str], incomplete: str) -> Any:  # noqa: ARG001
+        from . import complete
+
+        return getattr(complete, values)(ctx, incomplete)
+
+    return ask
+
+
+def _option(*names: str, metavar: str, help_text: str, values: str = "") -> TyperOption:
+    return TyperOption(
+        param_decls=list(names),
+        metavar=metavar,
+        help=help_text,
+        expose_value=False,
+        callback=_store,
+        autocompletion=completion(values) if values else None,
+    )
 
 
 def _integer(*names: str, metavar: str, help_text: str) -> TyperOption:
@@ -70,14 +92,16 @@ def _flag(*names: str, help_text: str) -> TyperOption:
 def _options() -> list[TyperOption]:
     return [
         _option("-c", "--config", metavar="FILE", help_text="The cluster's config; else $BRCTL_CONFIG, "
-                "./cluster-config.yaml, /etc/brctl/cluster-config.yaml."),
-        _option("-w", "--nodes", metavar="SET", help_text="A node set; without it, this host alone."),
-        _option("as_node", "--as", metavar="NODE", help_text="Which node this host is; else by its name."),
+                "./cluster-config.yaml, /etc/brctl/cluster-config.yaml.", values="files"),
+        _option("-w", "--nodes", metavar="SET", help_text="A node set; without it, this host alone.",
+                values="node_sets"),
+        _option("as_node", "--as", metavar="NODE", help_text="Which node this host is; else by its name.",
+                values="nodes"),
         _integer("-f", "--fanout", metavar="N", help_text="How many nodes at a time."),
         _option("--timeout", metavar="TIME", help_text="For one node's answer: 60s (the default), 2m."),
         _option("--mock", metavar="MACHINE", help_text="A machine that is not there: NAME or FILE, and faults: "
-                "dgx-h100+gpu3-lost. Also $BRCTL_MOCK."),
-        _option("-o", "--output", metavar="FORM", help_text="table (the default), json or yaml."),
+                "dgx-h100+gpu3-lost. Also $BRCTL_MOCK.", values="machines"),
+        _option("-o", "--output", metavar="FORM", help_text="table (the default), json or yaml.", values="forms"),
         _flag("-q", "--quiet", help_text="Only what needs attention."),
         _flag("-v", "--verbose", help_text="All there is, with the evidence."),
         _flag("--debug", help_text="A traceback with an error."),

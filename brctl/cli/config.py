@@ -9,7 +9,7 @@ import typer
 
 from ..config import open_config
 from ..config.mistake import ConfigError
-from .common import Command, Group, common
+from .common import Command, Group, common, completion
 from .errors import CLEAN, FOUND, INCOMPLETE, USAGE, CommandError
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ app = typer.Typer(cls=Group, help="The file that says what the cluster should be
 @app.command(cls=Command)
 def validate(
     ctx: typer.Context,
-    file: Path | None = typer.Argument(None, metavar="FILE", help="The config; else as --config finds it."),
+    file: Path | None = typer.Argument(
+        None, metavar="FILE", help="The config; else as --config finds it.", autocompletion=completion("files")
+    ),
     strict: bool = typer.Option(False, "--strict", help="Exit 1 where something is legal and surely not meant."),
 ) -> None:
     """Check a config: all mistakes at once, each with its place and what to write instead."""
@@ -61,7 +63,9 @@ def show(ctx: typer.Context) -> None:
 @app.command(cls=Command)
 def init(
     ctx: typer.Context,
-    file: Path | None = typer.Argument(None, metavar="FILE", help="Where to write it; else to stdout."),
+    file: Path | None = typer.Argument(
+        None, metavar="FILE", help="Where to write it; else to stdout.", autocompletion=completion("files")
+    ),
     force: bool = typer.Option(False, "--force", help="Overwrite FILE."),
 ) -> None:
     """Write a first config from what this host is; it validates, and this host passes its check."""
@@ -85,7 +89,11 @@ def init(
 
 @app.command(cls=Command)
 def explain(
-    key: str = typer.Argument(metavar="KEY", help="As in tune.network.mtu; a section is explained with its keys."),
+    key: str = typer.Argument(
+        metavar="KEY",
+        help="As in tune.network.mtu; a section is explained with its keys.",
+        autocompletion=completion("keys"),
+    ),
 ) -> None:
     """Explain a key: what it means, what may be written, what holds without it."""
     from .. import render

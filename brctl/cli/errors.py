@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import traceback
 
+from ..render.clean import clean
+
 CLEAN, FOUND, USAGE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
 BROKEN_PIPE = 141
 """As a shell shows a program that SIGPIPE ended: the reader of our stdout went away."""
@@ -20,9 +22,9 @@ class CommandError(Exception):
 
 def tell(what: str, hint: str | None = None, word: str = "error") -> None:
     """Say it on stderr, in the one form that all errors and warnings have."""
-    print(f"{word}: {what}", file=sys.stderr)
-    if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+    for label, text in ((word, what), ("hint", hint)):
+        if text:
+            print(f"{label}: {clean(text)}", file=sys.stderr)
 
 
 def tell_unforeseen(error: Exception, debug: bool) -> int:

@@ -45,6 +45,20 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
 
 
 @app.command(cls=Command)
+def capabilities(ctx: typer.Context) -> None:
+    """Show by what each vendor's GPUs are read, whether that was found, and what each GPU does not support."""
+    from .. import render
+    from .session import session
+    from .verdict import exit_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    with session(ctx) as run:
+        report = run.ask("show", meanwhile=lambda: render.prepare(form))
+    render.capabilities(report, form)
+    raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu=False))
+
+
+@app.command(cls=Command)
 def check(
     ctx: typer.Context,
     fail_on: FailOn | None = typer.Option(None, help="From which finding on the exit code is 1; else as configured."),

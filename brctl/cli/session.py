@@ -50,16 +50,22 @@ def session(ctx: typer.Context) -> Iterator[Session]:
         yield _configured(given, agent, _hostname(given, mock))
 
 
-def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
-    """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
+def ask(ctx: typer.Context, action: str) -> Report:
+    """This host's Report, with no regard to any config. Raises CommandError."""
     given = common(ctx)
     mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
     with LocalAgent(mock) as agent:
         name = given.as_node or _hostname(given, mock).partition(".")[0]
-        report = agent.ask(Request(name, "show"), _timeout(given, None))
+        _refuse_others(given, name)
+        return agent.ask(Request(name, action), _timeout(given, None))
+
+
+def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
+    """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
+    report = ask(ctx, "show")
     if report.inventory is None:
         raise CommandError(report.errors[0].message, report.errors[0].hint, INCOMPLETE)
-    return name, report.inventory
+    return report.node, report.inventory
 
 
 def _hostname(given: Common, mock: str) -> str:

@@ -26,30 +26,13 @@ LATE_LOSS = 0.1
 """Percent. Go-back-N RoCE suffers from about 0.001 %, and near 1 % stands still (10.1109/ICCCN.2019.8846946)."""
 
 
-def across(config: Config) -> Iterator[Mistake]:
-    """What one part of the file says and another contradicts."""
-    return chain(_groups(config), _roles(config), _hardware(config), _sets(config), _clashes(config))
-
-
-def _parts(config: Config) -> Iterator[tuple[Loc, Shared]]:
-    """Everywhere that the sections of a node can stand."""
-    yield (), config.settings
-    for i, override in enumerate(config.settings.overrides):
-        yield ("overrides", i), override
-
-
-def _groups(config: Config) -> Iterator[Mistake]:
-    for name, members in config.groups.items():
-        loc = ("cluster", "groups", name)
-        outside = set(members).difference(config.nodes)
-        if outside:
-            yield config.mistake((*loc, "nodes"), f"not among cluster.nodes: {fold(outside)}")
-        if name == ALL:
-            yield config.mistake(loc, f"{ALL!r} is every node by itself", "choose another name", key=True)
-
-
-def _roles(config: Config) -> Iterator[Mistake]:
+def cluster(config: Config) -> Iterator[Mistake]:
+    """What is wrong with the groups. Whatever rests on them would then seem wrong only because they are."""
     groups = config.settings.cluster.groups
+    if ALL in groups:
+        loc = ("cluster", "groups", ALL)
+        yield config.mistake(loc, f"{ALL!r} is every node by itself", "choose another name", key=True)
+    yield from (mistake for mistake in _sets(config) if mistake.path.startswith("cluster"))
     told = set()
     for node, names in config.groups_of.items():
         first, *others = [name for name in names if groups[name].role] or [""]
@@ -58,6 +41,18 @@ def _roles(config: Config) -> Iterator[Mistake]:
                 told.add((first, name))
                 message = f"{node} is {groups[name].role} here and {groups[first].role} in group {first}"
                 yield config.mistake(("cluster", "groups", name, "role"), message, "a node has one role")
+
+
+def across(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
+    """What one part of the file says and another contradicts. `checks`: none are known where it is empty."""
+    return chain(_hardware(config), _sets(config), _losses(config), _clashes(config), _thresholds(config, checks))
+
+
+def _sets(config: Config) -> Iterator[Mistake]:
+    for loc, text in config.sets():
+        doubt = loc[0] != "hardware" and config.members(text).doubt
+        if doubt:
+            yield config.mistake(loc, doubt)
 
 
 def _hardware(config: Config) -> Iterator[Mistake]:
@@ -69,62 +64,70 @@ def _hardware(config: Config) -> Iterator[Mistake]:
             yield config.mistake(("hardware", name), f"no group is called {name!r}", hint, key=True)
 
 
-def _sets(config: Config) -> Iterator[Mistake]:
-    """Node sets with groups in them, which cannot be judged before the cluster is known; and ratios without a unit."""
-    sets: list[tuple[Loc, str]] = [
-        (("overrides", i, "nodes"), it.nodes) for i, it in enumerate(config.settings.overrides)
-    ]
-    sets += [((*loc, "monitor", "peers"), part.monitor.peers) for loc, part in _parts(config) if part.monitor.peers]
-    for loc, text in sets:
-        doubt = config.members(text)[1]
-        if doubt:
-            yield config.mistake(loc, doubt)
-    for loc, part in _parts(config):
+def _losses(config: Config) -> Iterator[Mistake]:
+    for loc, part in config.parts():
         alert = part.alerting.get("network_loss")
         if alert and alert.threshold and alert.threshold.unit != "%":
             here = (*loc, "alerting", "network_loss", "threshold")
             yield config.mistake(here, "a loss is a share of the packets", "write it in percent: 0.001%")
 
 
+class Setting(NamedTuple):
+    """A key with a value, in one layer."""
+
+    value: Any
+    loc: Loc
+    bits: int
+    """The nodes that it is for."""
+
+
 def _clashes(config: Config) -> Iterator[Mistake]:
-    alike: dict[Layers, list[str]] = {}
-    for node, layers in config.layers_of.items():
-        alike.setdefault(layers, []).append(node)
-    told: dict[Clash, list[str]] = {}
-    for layers, names in alike.items():
-        for clash in config.merged(layers).clashes:
-            told.setdefault(clash, []).extend(names)
-    for clash, names in told.items():
-        line = config.document.place(clash.first).line
-        message = f"line {line} sets it differently, and both are for {fold(names)}"
-        yield config.mistake(clash.second, message, "let only one of the two name these nodes")
+    """Two overrides, or two groups' hardware, that set one key of one node differently."""
+    settings: dict[Loc, list[Setting]] = {}
+    for layer, bits in config.bits.items():
+        for path, value in _leaves(config.document.data[str(layer[0])][layer[1]], ()):
+            settings.setdefault((layer[0], *path), []).append(Setting(value, (*layer, *path), bits))
+    for first, second in chain.from_iterable(map(_differing, settings.values())):
+        line = config.document.place(first.loc).line
+        both = fold(config.named(first.bits & second.bits))
+        message = f"line {line} sets it differently, and both are for {both}"
+        yield config.mistake(second.loc, message, "let only one of the two name these nodes")
 
 
-def thresholds(config: Config, checks: Sequence[Check]) -> tuple[list[Mistake], list[Mistake]]:
-    """Under `diagnose.checks`: thresholds that their check does not have, and checks that do not exist.
-
-    The second are no errors: the file may be written for a later version.
-    """
-    known = {check.id: [threshold.name for threshold in check.thresholds] for check in checks}
-    wrong, unknown = [], []
-    for part, shared in _parts(config):
-        for check, given in shared.diagnose.checks.items():
-            loc: Loc = (*part, "diagnose", "checks", check)
-            if check not in known:
-                near = nearest(check, known)
-                hint = f"did you mean {near!r}?" if near else "it is ignored"
-                unknown.append(config.mistake(loc, f"no check is called {check!r}", hint, key=True))
-            for name in given.keys() - known.get(check, given):
-                hint = f"its thresholds are {', '.join(known[check])}" if known[check] else "it has none"
-                wrong.append(config.mistake((*loc, name), f"{check} has no such threshold", hint, key=True))
-    return wrong, unknown
+def _leaves(values: Mapping[str, Any], path: Loc) -> Iterator[tuple[Loc, Any]]:
+    """Each key with its value; of a section, that it is one."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield (*path, key), Mapping
+            yield from _leaves(value, (*path, key))
+        elif (*path, key) != ("nodes",):
+            yield (*path, key), tuple(value) if isinstance(value, list) else value
 
 
-def advice(config: Config) -> Iterator[Mistake]:
-    """Values that are legal and surely not meant."""
-    for loc, part in _parts(config):
+def _differing(settings: list[Setting]) -> Iterator[tuple[Setting, Setting]]:
+    """Those of one key that differ and have nodes in common, each with the last such before it."""
+    every, alike = 0, defaultdict[Any, int](int)
+    for i, it in enumerate(settings):
+        if it.bits & every & ~alike[it.value]:
+            yield next(x for x in reversed(settings[:i]) if x.bits & it.bits and x.value != it.value), it
+        every |= it.bits
+        alike[it.value] |= it.bits
+
+
+def _thresholds(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
+    for loc, name, check in _given(config, checks):
+        names = [threshold.name for threshold in check.thresholds] if check else [name]
+        if check and name not in names:
+            hint = f"its thresholds are {', '.join(names)}" if names else "it has none"
+            yield config.mistake((*loc, name), f"{check.id} has no such threshold", hint, key=True)
+
+
+def advice(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
+    """Values that are legal and surely not meant, and checks that may be those of a later version."""
+    yield from _unknown_checks(config, checks)
+    for loc, part in config.parts():
         yield from _buffer_size(config, (*loc, "comm", "env", "NCCL_BUFFSIZE"), part.comm.env.get("NCCL_BUFFSIZE", ""))
-        yield from _mtu(config, (*loc, "tune", "network", "mtu"), part.tune.network.mtu)
+        yield from _mtu(config, loc, part)
         yield from _power(config, loc, part)
         yield from _loss(config, loc, part)
     topology = config.settings.topology

@@ -19,15 +19,28 @@ def section(meaning: str) -> Any:
     return Field({}, description=meaning)
 
 
+_OURS = ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking")
+_NAMED = {"user": "user", "port": "port", "proxyjump": "proxy_jump", "connecttimeout": "connect_timeout"}
+
+
 def _ssh_options(options: dict[str, str]) -> dict[str, str]:
+    taken = set()
     for name in options:
-        if name.lower() in ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking"):
+        lower = name.lower()
+        if lower in _OURS:
             raise RefusedError(f"{name} is set by brctl itself", "remove it")
+        if lower in _NAMED:
+            raise RefusedError(f"{name} has a key of its own", f"write it as transport.{_NAMED[lower]}")
+        if lower in taken:
+            raise RefusedError(f"{name} is given twice", "ssh knows no case in its options: leave one")
+        taken.add(lower)
     return options
 
 
 Source = Annotated[str, Field(pattern="^(config|slurm|kubernetes|hosts:/.+)$")]
 Count = Annotated[int, Field(ge=0, le=65536)]
+Some = Annotated[int, Field(ge=1, le=65536)]
+Limit = Annotated[float, Field(ge=0)]
 Rails = Annotated[int, Field(ge=1, le=64)]
 Cadence = Literal["weekly", "monthly", "quarterly", "half-yearly", "yearly", "never"]
 
@@ -39,7 +52,7 @@ class Section(BaseModel):
 
 
 class Group(Section):
-    nodes: types.NodeSet = item(..., "The nodes of the group.")
+    nodes: types.GroupNodes = item(..., "The nodes of the group.")
     role: Literal["compute", "storage", "management"] | None = item(None, "What its nodes are for.")
 
 
@@ -47,7 +60,7 @@ class Cluster(Section):
     name: types.Name = item(..., "What reports and metrics call the cluster.")
     nodes: types.NodeSet = item(..., "Every node, as a ClusterShell node set.")
     groups: dict[types.Name, Group] = item(
-        {}, "Groups of nodes. A node may be in several, or in none; then it has no role."
+        {}, "Groups of nodes. A node may be in several, or in none; then it has no role.", max_length=4096
     )
     sources: Annotated[tuple[Source, ...], Strict(False)] = item(
         ("config",), "Where discover looks: config, slurm, kubernetes, hosts:/etc/hosts."
@@ -99,14 +112,14 @@ class Nics(Section):
     interfaces: types.Glob | None = item(None, "Which interfaces are meant; all physical ones when not given.")
     count: Count | None = item(None, "Interfaces of a node.")
     speed: types.Rate | None = item(None, "Link rate of each.", "ethtool, Speed")
-    kind: Literal["roce", "infiniband", "ethernet"] | None = item(None, "What the links carry.")
+    kind: Literal["roce", "infiniband", "efa", "ethernet"] | None = item(None, "What the links carry.")
     firmware: types.Glob | None = item(None, "Firmware version.", examples=["28.*"])
 
 
 class Cpus(Section):
-    sockets: Count | None = item(None, "Processor packages.")
-    numa_nodes: Count | None = item(None, "NUMA nodes.")
-    threads: Count | None = item(None, "Logical CPUs online.")
+    sockets: Some | None = item(None, "Processor packages.")
+    numa_nodes: Some | None = item(None, "NUMA nodes.")
+    threads: Some | None = item(None, "Logical CPUs online.")
 
 
 class Hardware(Section):
@@ -128,6 +141,12 @@ _ASKED = "Largest {} buffer that a socket may ask for. TCP's own tuning does not
 _TUNED = "TCP's {} buffer: minimum, default, maximum."
 
 
+_KERNEL_NAME = re.compile(r"[a-z0-9_]+(\.[A-Za-z0-9_:-]+(/[A-Za-z0-9_:-]+)*)+")
+"""One spelling for each, so that no two set one parameter: dots, and a slash for a dot in a name (`eth0/100`)."""
+_SWAPPED = str.maketrans("./", "/.")
+"""sysctl(8): where a slash comes first, slashes divide and a dot is a dot."""
+
+
 class Sysctl(Section):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, types.KernelValue]
@@ -140,10 +159,13 @@ class Sysctl(Section):
     @model_validator(mode="after")
     def _names_are_keys(self) -> "Sysctl":
         for name in self.__pydantic_extra__:
-            if not re.fullmatch(r"[a-z0-9_]+([./][A-Za-z0-9_:-]+)+", name):
+            dotted = name if _KERNEL_NAME.fullmatch(name) else name.translate(_SWAPPED)
+            if not _KERNEL_NAME.fullmatch(dotted):
                 raise RefusedError(f"{name!r} is no kernel parameter", "write it as sysctl does: net.core.somaxconn")
-            if name.replace("/", ".") in (field.alias for field in Sysctl.model_fields.values()):
-                raise RefusedError(f"{name!r} is written with slashes", f"write {name.replace('/', '.')}")
+            if dotted != name:
+                raise RefusedError(f"{name!r} is written with slashes", f"write {dotted}")
+            if name == "kernel.numa_balancing":
+                raise RefusedError(f"{name!r} has a key of its own", "write it as tune.numa_balancing")
         return self
 
 
@@ -204,13 +226,13 @@ class Monitor(Section):
 
 class Alert(Section):
     threshold: types.Level | None = item(None, "Value from which it fires; the alert's own when not given.")
-    hold: types.Duration = item("0s", "How long the value must stay there.", alias="for")
+    hold: types.Hold = item("0s", "How long the value must stay there.", alias="for")
     action: Literal["log", "throttle", "reroute", "drain"] = item("log", "What is done.")
     severity: Literal["info", "warning", "critical"] = item("warning", "How bad it is.")
 
 
 class Diagnose(Section):
-    checks: dict[types.Key, dict[types.Key, float]] = item({}, "Thresholds by check.")
+    checks: dict[types.Key, dict[types.Key, Limit]] = item({}, "Thresholds by check.")
     fail_on: Literal["info", "warn", "crit"] = item("warn", "The least finding that makes the exit status 1.")
 
 

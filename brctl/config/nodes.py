@@ -10,6 +10,9 @@ from ClusterShell.NodeUtils import GroupResolver, GroupSource
 MOST_NODES = 16384
 MOST_CHARACTERS = 1 << 16
 MOST_LOOKUPS = 64  # each may be as long as the cluster
+MOST_FOLDED = 1000
+MOST_WORDS = 256
+WILDCARD = 4  # what ClusterShell does to match a node takes so many times as long as to name it
 LONGEST = 253  # of a name, as in DNS
 ALL = "all"
 """The group that every cluster has: all of its nodes."""
@@ -20,7 +23,20 @@ _RANGE = re.compile(r" *([0-9]{1,18})(?:-([0-9]{1,18})(?:/[0-9]{1,9})?)? *")
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _OPERATOR = re.compile(r"[,!&^]")
 _LOOKUP = re.compile(r"[@*?]")
+_WILDCARD = re.compile(r"[*?]")
 _GROUP = re.compile(r"@([^,!&^\s]*)")
+
+
+class UnknownGroupError(ValueError):
+    """The nearest is looked for when somebody reads the message: there may be thousands."""
+
+    def __init__(self, name: str, groups: Iterable[str]) -> None:
+        super().__init__(name)
+        self.name, self.groups = name, groups
+
+    def __str__(self) -> str:
+        near = nearest(self.name, self.groups)
+        return f"no group is called {self.name!r}" + (f"; did you mean {near!r}?" if near else "")
 
 
 def expand(text: str, groups: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -28,15 +44,11 @@ def expand(text: str, groups: Mapping[str, str] | None = None) -> tuple[str, ...
 
     Raises ValueError for a set that is malformed, empty or too large, or holds what is no node name.
     """
-    if len(text) > MOST_CHARACTERS or _bound(text) > MOST_NODES:
-        raise ValueError(f"more than {MOST_NODES} nodes")
-    if len(_LOOKUP.findall(text)) > MOST_LOOKUPS:
-        raise ValueError(f"more than {MOST_LOOKUPS} groups and wildcards")
-    if max(map(len, _OPERATOR.split(_BRACKETS.sub("", text)))) > LONGEST:
-        raise ValueError(f"a name of more than {LONGEST} characters")
     resolver = RESOLVER_NOGROUP
-    if groups is not None:
-        _known(text, groups)
+    if groups is None:
+        plain(text)
+    else:
+        _known(bounded(text), groups)
         resolver = GroupResolver(GroupSource("config", dict(groups), groups[ALL]))
     try:
         names = tuple(NodeSet(text, resolver=resolver))
@@ -50,26 +62,53 @@ def expand(text: str, groups: Mapping[str, str] | None = None) -> tuple[str, ...
     return names
 
 
+def bounded(text: str) -> str:
+    """The text. Raises ValueError where it is too much to expand; what else is wrong shows only then."""
+    if len(text) > MOST_CHARACTERS or bound(text) > MOST_NODES:
+        raise ValueError(f"more than {MOST_NODES} nodes")
+    if len(_LOOKUP.findall(text)) > MOST_LOOKUPS:
+        raise ValueError(f"more than {MOST_LOOKUPS} groups and wildcards")
+    if max(map(len, _OPERATOR.split(_BRACKETS.sub("", text)))) > LONGEST:
+        raise ValueError(f"a name of more than {LONGEST} characters")
+    return text
+
+
+def plain(text: str) -> str:
+    """Likewise; raises ValueError also for a group or wildcard."""
+    lookup = _LOOKUP.search(bounded(text))
+    if lookup:
+        raise ValueError(f"{lookup.group()!r} means nothing here: write the nodes themselves")
+    return text
+
+
 def fold(names: Iterable[str]) -> str:
-    """`gpu[001-004]`"""
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    """`gpu[001-004]`; of very many the first, as it takes its time."""
+    every = list(names)
+    more = f" and {len(every) - MOST_FOLDED} more" if len(every) > MOST_FOLDED else ""
+    return f"{NodeSet.fromlist(every[:MOST_FOLDED], resolver=RESOLVER_NOGROUP)}{more}"
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word that was probably meant, None where none is near."""
-    return next(iter(difflib.get_close_matches(word, list(words), 1)), None)
+    """The word that was probably meant, None where none is near; of very many words the first are looked at."""
+    return next(iter(difflib.get_close_matches(word, list(words)[:MOST_WORDS], 1)), None)
 
 
 def _known(text: str, groups: Mapping[str, str]) -> None:
     for name in _GROUP.findall(text):
         if name not in groups and name != "*":
-            near = nearest(name, groups)
-            raise ValueError(f"no group is called {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            raise UnknownGroupError(name, groups)
 
 
-def _bound(text: str) -> int:
-    """At least as many as the set holds, counted without expanding it: `gpu[1-999999999]` must cost nothing."""
-    return sum(_sizes(text))
+def bound(text: str, groups: Mapping[str, int] | None = None) -> int:
+    """At least as many as the set holds, counted without expanding it: `gpu[1-999999999]` must cost nothing.
+
+    `groups`: how many each holds, with `all`; None: a group or wildcard counts as one.
+    """
+    count = sum(_sizes(text))
+    if groups:
+        wildcards = WILDCARD * len(_WILDCARD.findall(text))
+        count += sum(groups.get(name, 0) for name in _GROUP.findall(text)) + wildcards * groups[ALL]
+    return count
 
 
 def _sizes(text: str) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """What holds for one node: the cluster's sections, the hardware of its groups, and the overrides that name it."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ from .mistake import ConfigError, Mistake
 from .models import Alert, Comm, Diagnose, Hardware, Monitor, Settings, Shared, Tune
 from .source import Document, Loc, dotted
 
-MOST_MEMBERS = 1 << 20
-"""Of all overrides and hardware together, so that resolving them stays a matter of seconds."""
+MOST_MEMBERS = 1 << 19
+"""Of all groups, hardware, overrides and peers together: each is expanded, and no file may cost more than seconds."""
 Layers = tuple[Loc, ...]
 """Where the values stand that make a node differ: `("hardware", "compute")`, `("overrides", 0)`. Later ones win."""
 
@@ -31,6 +31,23 @@ class Node(NamedTuple):
     diagnose: Diagnose
 
 
+class Members(NamedTuple):
+    """What a node set names."""
+
+    names: tuple[str, ...]
+    """Nodes of the config."""
+    unknown: tuple[str, ...]
+    """Others."""
+    error: ValueError | None
+
+    @property
+    def doubt(self) -> str | None:
+        """What is wrong with the set; put into words only when it is asked for."""
+        if self.error:
+            return str(self.error)
+        return f"not among cluster.nodes: {nodes.fold(self.unknown)}" if self.unknown else None
+
+
 class Config:
     """A cluster-config.yaml of which each part is valid by itself."""
 
@@ -40,50 +57,86 @@ class Config:
         self.settings = settings
         self.warnings: tuple[Mistake, ...] = ()
         groups = settings.cluster.groups
-        self.nodes = nodes.expand(settings.cluster.nodes)
-        self.groups = {name: nodes.expand(group.nodes) for name, group in groups.items()}
-        self.groups_of = _invert(self.groups)
-        self._known = frozenset(self.nodes)
         self._sets = {**{name: group.nodes for name, group in groups.items()}, nodes.ALL: settings.cluster.nodes}
+        self._refuse_too_many()
+        self.nodes = nodes.expand(settings.cluster.nodes)
+        self._place = {name: i for i, name in enumerate(self.nodes)}
         self.members = lru_cache(maxsize=None)(self._members)
-        self.layers_of: Mapping[str, Layers] = _invert(self._layers())
+        self.groups = {name: self.members(group.nodes).names for name, group in groups.items()}
+        self.groups_of: Mapping[str, tuple[str, ...]] = _invert(self.groups)
+        members = {loc[:2]: self.members(text).names for loc, text in self._layers()}
+        self.layers_of: Mapping[str, Layers] = _invert(members)
+        self.bits = {loc: self._bits(names) for loc, names in members.items()}
+        """The nodes of each layer as a number: bit i is node i. Thousands of layers must be compared at once."""
         self._resolve = lru_cache(maxsize=1024)(self._values)
 
-    def _layers(self) -> dict[Loc, tuple[str, ...]]:
-        """The nodes of each hardware entry and override."""
-        sets: dict[Loc, str] = {("hardware", name): f"@{name}" for name in self.settings.hardware}
-        sets |= {("overrides", i): override.nodes for i, override in enumerate(self.settings.overrides)}
-        found, left = {}, MOST_MEMBERS
-        for loc, text in sets.items():
-            found[loc] = self.members(text)[0]
-            left -= len(found[loc])
+    def parts(self) -> Iterator[tuple[Loc, Shared]]:
+        """Everywhere that the sections of a node can stand."""
+        yield (), self.settings
+        for i, override in enumerate(self.settings.overrides):
+            yield ("overrides", i), override
+
+    def _layers(self) -> Iterator[tuple[Loc, str]]:
+        """The node set of each hardware entry and override."""
+        yield from ((("hardware", name), f"@{name}") for name in self.settings.hardware)
+        yield from ((("overrides", i, "nodes"), override.nodes) for i, override in enumerate(self.settings.overrides))
+
+    def sets(self) -> Iterator[tuple[Loc, str]]:
+        """Each node set of the file, the cluster's own apart, and where it stands."""
+        for name, group in self.settings.cluster.groups.items():
+            yield ("cluster", "groups", name, "nodes"), group.nodes
+        yield from self._layers()
+        for loc, part in self.parts():
+            if part.monitor.peers:
+                yield (*loc, "monitor", "peers"), part.monitor.peers
+
+    def _refuse_too_many(self) -> None:
+        sizes = {name: nodes.bound(text) for name, text in self._sets.items()}
+        left = MOST_MEMBERS
+        for loc, text in self.sets():
+            left -= nodes.bound(text, sizes)
             if left < 0:
-                raise ConfigError([self.mistake(loc, f"more than {MOST_MEMBERS} nodes in all overrides together")])
-        return found
+                message = f"more than {MOST_MEMBERS} nodes in the node sets up to here"
+                raise ConfigError([self.mistake(loc, message, "what holds for all nodes needs no override")])
 
     def mistake(self, loc: Loc, message: str, hint: str | None = None, key: bool = False) -> Mistake:
         """One about a value of this file, or about its key."""
         return Mistake(message, self.document.place(loc, key), dotted(loc), hint)
 
-    def _members(self, text: str) -> tuple[tuple[str, ...], str | None]:
-        """The nodes of the config that a node set names, and what is wrong with the set."""
+    def _members(self, text: str) -> Members:
         try:
             names = nodes.expand(text, self._sets)
         except ValueError as error:
-            return (), str(error)
-        unknown = [name for name in names if name not in self._known]
-        known = tuple(name for name in names if name in self._known) if unknown else names
-        return known, f"not among cluster.nodes: {nodes.fold(unknown)}" if unknown else None
+            return Members((), (), error)
+        places = [self._place.get(name) for name in names]
+        unknown = tuple(name for name, place in zip(names, places, strict=True) if place is None)
+        return Members(tuple(self.nodes[place] for place in places if place is not None), unknown, None)
 
     def select(self, text: str) -> tuple[str, ...]:
         """The nodes in a node set, as `--nodes` takes it; `@rack1` is a group of the config, `@all` every node.
 
         Raises ConfigError for a malformed or empty set, and for a node or group that the config does not know.
         """
-        names, doubt = self.members(text)
-        if doubt:
-            raise ConfigError([Mistake(doubt)])
-        return names
+        found = self.members(text)
+        if found.doubt:
+            raise ConfigError([Mistake(found.doubt)])
+        return found.names
+
+    def _bits(self, names: Iterable[str]) -> int:
+        bits = bytearray(len(self.nodes) // 8 + 1)
+        for place in map(self._place.__getitem__, names):
+            bits[place // 8] |= 1 << place % 8
+        return int.from_bytes(bits, "little")
+
+    def named(self, bits: int) -> Iterator[str]:
+        """The nodes that such a number stands for."""
+        return (name for name, place in self._place.items() if bits >> place & 1)
+
+    def hardware_of(self, loc: Loc) -> list[Hardware]:
+        """What the file says of the hardware of the nodes that a part of it (see `parts`) is about."""
+        bits, groups = self.bits.get(loc, -1), self.settings.hardware.items()
+        own = [self.settings.overrides[int(loc[1])].hardware] if loc else []
+        return own + [hardware for name, hardware in groups if bits & self.bits["hardware", name]]
 
     def node(self, name: str | None) -> Node:
         """What holds for a node; the cluster-wide values for None and for a name that the config does not know."""
@@ -111,13 +164,6 @@ class Config:
         return merge
 
 
-class Clash(NamedTuple):
-    """Two places of one rank that set one key of one node differently."""
-
-    first: Loc
-    second: Loc
-
-
 class Merge:
     """Plain values with others laid over them; what lies below is shared, never changed."""
 
@@ -125,7 +171,6 @@ class Merge:
         self.values = values
         self.origins: dict[Loc, Loc] = {}
         """Key of the result -> where it stands in the file, if not at the same key."""
-        self.clashes: list[Clash] = []
 
     def overlay(self, below: Mapping[str, Any], top: Mapping[str, Any], loc: Loc, path: Loc) -> dict[str, Any]:
         """`below` with `top` over it: sections key by key, all else as a whole. `top` stands at `loc` in the file."""
@@ -133,13 +178,11 @@ class Merge:
         for key, value in top.items():
             here = (*path, key)
             source = loc if here == loc[:1] else (*loc, key)  # hardware.GROUP becomes the node's `hardware`
-            old, first = below.get(key), self.origins.get(here)
+            old = below.get(key)
             if isinstance(value, dict) and isinstance(old, (dict, type(None))):
                 result[key] = self.overlay(old or {}, value, source, here)
             else:
                 result[key] = value
-                if first and first[0] == source[0] and old != value:
-                    self.clashes.append(Clash(first, source))
             self.origins[here] = source
         return result
 

@@ -25,6 +25,8 @@ from .units import (
 )
 
 INT_MAX = 2**31 - 1
+NODES, GLOB, VERSIONS = "node set", "shell patterns, comma between them", "version range"
+"""Kinds of text that hold several things with commas between them."""
 
 
 def _text(kind: str, pattern: str | None = None) -> Any:
@@ -47,42 +49,49 @@ Name = Annotated[str, _text("name", r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Key = Annotated[str, _text("name", r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 Word = Annotated[str, _text("text without blanks or a leading dash", r"^[A-Za-z0-9_./~\[][A-Za-z0-9_.,:/@%+~\]-]*$")]
 """It begins with no dash, so that no command takes it for an option."""
-Glob = Annotated[str, _text("shell patterns, comma between them")]
+Glob = Annotated[str, _text(GLOB)]
 Folder = Annotated[str, _text("absolute path", "^/")]
 Endpoint = Annotated[Word, AfterValidator(_endpoint)]
 Versions = Annotated[
     str,
-    _text("version range", r"^ *(>=|<=|==|!=|>|<)? *[0-9]+(\.[0-9]+)*( *, *(>=|<=|==|!=|>|<) *[0-9]+(\.[0-9]+)*)*$"),
+    _text(VERSIONS, r"^ *(>=|<=|==|!=|>|<)? *[0-9]+(\.[0-9]+)*( *, *(>=|<=|==|!=|>|<) *[0-9]+(\.[0-9]+)*)*$"),
 ]
-NodeSet = Annotated[str, Field(json_schema_extra={"x-kind": "node set"}), AfterValidator(_node_set)]
+NodeSet = Annotated[str, Field(json_schema_extra={"x-kind": NODES}), AfterValidator(_node_set)]
 """Without groups."""
-NodeText = Annotated[str, Field(min_length=1, json_schema_extra={"x-kind": "node set"})]
+GroupNodes = Annotated[str, Field(json_schema_extra={"x-kind": NODES}), AfterValidator(nodes.plain)]
+"""Likewise, but expanded only when it is known how large all groups are together."""
+NodeText = Annotated[str, Field(min_length=1, json_schema_extra={"x-kind": NODES}), AfterValidator(nodes.bounded)]
 """A node set in which `@rack1` is a group of the config, and `@all` every node; judged when the groups are known."""
 
 
-def _schema(kind: Kind, **more: Any) -> dict[str, Any]:
+_SOME = r"([0-9]*[1-9][0-9]*(\.[0-9]+)?|0+\.[0-9]*[1-9][0-9]*)"
+"""A number that is not 0."""
+
+
+def _schema(kind: Kind, number: str = _SOME, **more: Any) -> dict[str, Any]:
     units = "|".join(re.escape(unit) for unit in kind.units)
-    pattern = rf"^[0-9]+(\.[0-9]+)? ?({units})$"
+    pattern = rf"^{number} ?({units})$"
     return {"type": "string", "pattern": pattern, "examples": [kind.example], "x-kind": kind.name, **more}
 
 
 Duration = Annotated[float, PlainValidator(seconds), WithJsonSchema(_schema(DURATION))]
 """Seconds."""
+_ANY_TIME = _schema(DURATION, r"[0-9]+(\.[0-9]+)?")
+Hold = Annotated[float, PlainValidator(lambda value: seconds(value, zero=True)), WithJsonSchema(_ANY_TIME)]
+"""Seconds, 0 too."""
 Size = Annotated[int, PlainValidator(lambda value: whole(SIZE, value)), WithJsonSchema(_schema(SIZE))]
 """Bytes."""
 Rate = Annotated[int, PlainValidator(lambda value: whole(RATE, value)), WithJsonSchema(_schema(RATE))]
 """Mb/s."""
 Clock = Annotated[int, PlainValidator(lambda value: whole(CLOCK, value)), WithJsonSchema(_schema(CLOCK))]
 """MHz."""
-_NUMBER_OR_TEXT = _schema(LEVEL, type=["number", "string"])
+_NUMBER_OR_TEXT = _schema(LEVEL, type=["number", "string"], exclusiveMinimum=0)
 Level = Annotated[Amount, PlainValidator(lambda value: parse(LEVEL, value)), WithJsonSchema(_NUMBER_OR_TEXT)]
 """An alert's threshold."""
 
 
 def _power(value: Any) -> Amount:
     amount = parse(POWER, value)
-    if amount.unit == "%" and not 1 <= amount.value <= 100:
-        raise RefusedError(f"{value} is out of range", "1% to 100% of the default limit")
     return amount if amount.unit == "%" else Amount(amount.value * POWER.units[amount.unit], "W")
 
 
@@ -110,7 +119,7 @@ def _buffer(floor: int) -> Callable[[Any], int]:
         if isinstance(value, int) and not isinstance(value, bool):
             why = f": as bytes the kernel refuses it (its floor is {floor}) and keeps the old value"
             raise RefusedError(f"{value} has no unit{why if value < floor else ''}", _readings(value, floor))
-        return _within(floor, whole(SIZE, value))
+        return _within(floor, whole(SIZE, value, zero=True))
 
     return convert
 
@@ -131,11 +140,15 @@ def _rising(value: tuple[int, ...]) -> tuple[int, ...]:
     return value
 
 
-ReceiveBuffer = Annotated[int, PlainValidator(_buffer(2304)), WithJsonSchema(_schema(SIZE))]
+def _limited(floor: int) -> WithJsonSchema:
+    return WithJsonSchema(_schema(SIZE, **{"x-range": f"{floor}B to {INT_MAX}B"}))
+
+
+ReceiveBuffer = Annotated[int, PlainValidator(_buffer(2304)), _limited(2304)]
 """Bytes. The kernel refuses less than SOCK_MIN_RCVBUF (include/net/sock.h): 2304 as measured on 6.18."""
-SendBuffer = Annotated[int, PlainValidator(_buffer(4608)), WithJsonSchema(_schema(SIZE))]
+SendBuffer = Annotated[int, PlainValidator(_buffer(4608)), _limited(4608)]
 """Bytes, at least SOCK_MIN_SNDBUF: twice that of receiving."""
-_Field = Annotated[Size, AfterValidator(lambda value: _within(1, value))]
+_Field = Annotated[Size, AfterValidator(lambda value: _within(1, value)), _limited(1)]
 Triple = Annotated[
     tuple[_Field, ...], Strict(False), Field(json_schema_extra={"minItems": 3, "maxItems": 3}), AfterValidator(_rising)
 ]

@@ -27,26 +27,32 @@ class Kind(NamedTuple):
     units: Mapping[str, float]
     """Unit -> its worth in the base unit."""
     example: str
+    most: Amount
+    """More cannot be meant, nor can nothing: a timer takes no century, and a limit of 0W is none."""
 
 
-DURATION = Kind("duration", {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}, "5s")
-SIZE = Kind("size", {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}, "64MiB")
-RATE = Kind("rate", {"Mb/s": 1, "Gb/s": 1000, "Tb/s": 1_000_000}, "400Gb/s")
-CLOCK = Kind("clock", {"MHz": 1, "GHz": 1000}, "1200MHz")
-POWER = Kind("power", {"W": 1, "kW": 1000, "%": 1}, "650W")
-LEVEL = Kind("level", {"": 1, "%": 1, "C": 1, "W": 1}, "85")
+DURATION = Kind("duration", {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}, "5s", Amount(366, "d"))
+_SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+SIZE = Kind("size", _SIZES, "64MiB", Amount(1024, "TiB"))
+RATE = Kind("rate", {"Mb/s": 1, "Gb/s": 1000, "Tb/s": 1_000_000}, "400Gb/s", Amount(100, "Tb/s"))
+CLOCK = Kind("clock", {"MHz": 1, "GHz": 1000}, "1200MHz", Amount(100, "GHz"))
+POWER = Kind("power", {"W": 1, "kW": 1000, "%": 1}, "650W", Amount(100, "kW"))
+LEVEL = Kind("level", {"": 1, "%": 1, "C": 1, "W": 1}, "85", Amount(1e15, ""))
 KINDS = {kind.name: kind for kind in (DURATION, SIZE, RATE, CLOCK, POWER, LEVEL)}
 
 
-def parse(kind: Kind, value: Any) -> Amount:
-    """Number and unit of a value as it is written. Raises RefusedError."""
+def parse(kind: Kind, value: Any, *, zero: bool = False) -> Amount:
+    """Number and unit of a value as it is written; `zero`: nothing can be meant too. Raises RefusedError."""
     usual = f"write a number and one of {', '.join(filter(None, kind.units))}: {kind.example}"
     match = None if isinstance(value, (bool, list, dict)) else _QUANTITY.fullmatch(str(value))
     if not match:
         raise RefusedError(f"{shown(value)} is no {kind.name}", usual)
     number, unit = match.groups()
     if unit in kind.units:
-        return Amount(float(number), unit)
+        amount, most = Amount(float(number), unit), Amount(100, "%") if unit == "%" else kind.most
+        if not (zero or amount.value) or amount.value * kind.units[unit] > most.value * kind.units[most.unit]:
+            raise RefusedError(f"{value} is out of range", f"more than 0, up to {most.value:g}{most.unit}")
+        return amount
     if not unit:
         raise RefusedError(
             f"{number} has no unit", f"for bytes write {number}B; else {usual}" if kind is SIZE else usual
@@ -75,23 +81,23 @@ def _near(unit: str, kind: Kind) -> str | None:
     return max(whole, key=len, default=None) or next(iter(alike), None)
 
 
-def base(kind: Kind, value: Any) -> float:
+def base(kind: Kind, value: Any, *, zero: bool = False) -> float:
     """The number in the base unit. Raises RefusedError."""
-    amount = parse(kind, value)
+    amount = parse(kind, value, zero=zero)
     return amount.value * kind.units[amount.unit]
 
 
-def whole(kind: Kind, value: Any) -> int:
+def whole(kind: Kind, value: Any, *, zero: bool = False) -> int:
     """As base, but refuses what is no whole number."""
-    number = base(kind, value)
+    number = base(kind, value, zero=zero)
     if number != int(number):
         raise RefusedError(f"{value} is no whole number of {next(iter(kind.units))}")
     return int(number)
 
 
-def seconds(value: Any) -> float:
+def seconds(value: Any, *, zero: bool = False) -> float:
     """Of a duration: 120.0 for `2m`. Raises RefusedError, a ValueError."""
-    return base(DURATION, value)
+    return base(DURATION, value, zero=zero)
 
 
 def shown_size(count: int) -> str:

@@ -1,23 +1,63 @@
-"""Faults that a mocked machine is given by name: `gpu3-lost`, `gpu3-lost@5`, `no-driver`."""
+"""Faults that a mocked machine is given by name: `gpu3-lost`, `gpu3-lost@5`, `nic1-down`, `no-driver`.
 
+A fault is data: what it makes of one GPU's values and of NVML's answers (the keys of nvml.py), of files, of a command's
+counters, and what it leaves in the kernel log. What that comes to on a machine is worked out in harm.py.
+"""
+
+import errno
 import re
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple, Union
 
-OF_A_GPU = ("hang", "lost")
-"""`gpuN-hang`: no call that takes this GPU's handle returns; opening it does. `gpuN-lost`: it answers GPU_IS_LOST, at
-once also to the one who opens it. With `@N` the first N calls on the handle are answered. Without `gpuN-`: GPU 0."""
-OF_NVML = ("no-driver", "no-library")
-"""The kernel module is not loaded; libnvidia-ml.so.1 is not there."""
+Values = Mapping[str, Any]
+"""The `nvml` keys of one GPU."""
 
-_SPEC = re.compile(r"(?:gpu([0-9]{1,4})-)?([a-z][a-z-]*)(?:@([0-9]{1,9}))?\Z")
+
+class Change(NamedTuple):
+    """What becomes of a GPU's values while the program runs. Library(nvml, changes) applies it at each call that takes
+    the GPU's handle, once `after` of them have been answered."""
+
+    gpu_index: int
+    after: int
+    values: Mapping[str, Any]
+    """Replace those of these keys."""
+    per_second: Mapping[str, int]
+    """Added to those of these keys for each second since the change began."""
+
+
+class Kind(NamedTuple):
+    """What a name stands for. In paths and log lines `{pci}` is the address of the GPU or NIC, `{bus}` that without the
+    function, `{uuid}` the GPU's, `{nic}` the NIC's interface and `{rdma}` its RDMA device."""
+
+    name: str
+    of: str
+    """`gpu`, `nic`, `host`, or `driver`: NVIDIA's, as a whole."""
+    says: str
+    """For the documentation, in one line."""
+    needs: str = ""
+    """A key of the GPU, a path, or a counter: without it there is nothing to act on."""
+    values: Mapping[str, Union[int, str, List[Any], Callable[[Values], Any]]] = {}
+    """What these keys become: a constant, or what follows from the values before. What a GPU lacks it does not get."""
+    per_second: Mapping[str, int] = {}
+    errors: Mapping[str, str] = {}
+    """As the key `errors` of nvml.py: the GPU's, of the kind `driver` the library's."""
+    xid: int = 0
+    """An event of NVML, when the fault is there from the start."""
+    files: Mapping[str, Union[str, int]] = {}
+    """What is read there: a text, or an errno."""
+    statistics: Mapping[str, int] = {}
+    """Counters of the NIC in `ethtool -S`, and how much they grow in a second."""
+    log: Tuple[str, ...] = ()
+    """Records in the kernel log."""
 
 
 class Fault(NamedTuple):
-    name: str
-    gpu_index: Optional[int]
-    """None for a fault of the library as a whole."""
+    kind: Kind
+    number: int
+    """Which GPU or NIC."""
     after: int
-    """How many calls are answered first."""
+    """How many times a call on the GPU, a file or a command is answered first."""
+    function: str
+    """The NVML function that `unsupported` is about."""
     text: str
     """As the user wrote it."""
 
@@ -25,14 +65,9 @@ class Fault(NamedTuple):
 class UnknownFaultError(ValueError):
     """No such fault; the message gives the text and the nearest that there is."""
 
-    def __init__(self, text: str) -> None:
-        import difflib  # costs more than all the rest, and is seldom needed
-
-        gpu = re.match(r"gpu[0-9]+", text)
-        prefix = gpu.group() if gpu else "gpu0"
-        known = sorted(OF_NVML + tuple("{}-{}".format(prefix, name) for name in OF_A_GPU))
-        self.nearest = difflib.get_close_matches(text.partition("@")[0], known, n=1, cutoff=0)[0]
-        super().__init__("unknown fault {!r}; nearest: {!r}".format(text, self.nearest))
+    def __init__(self, text: str, nearest: str) -> None:
+        self.nearest = nearest
+        super().__init__("unknown fault {!r}; nearest: {!r}".format(text, nearest))
 
 
 def parse(text: str) -> Tuple[Fault, ...]:
@@ -40,16 +75,237 @@ def parse(text: str) -> Tuple[Fault, ...]:
     return tuple(_parse_one(spec) for spec in text.split("+")) if text else ()
 
 
-def idle(faults: Sequence[Fault], gpu_count: int) -> Tuple[Fault, ...]:
-    """Those that find nothing to act on, on a machine with so many GPUs: each is worth a warning."""
-    return tuple(fault for fault in faults if gpu_count <= (fault.gpu_index or 0))
+def spelling(kind: Kind) -> str:
+    """How to write one: `[gpuN-]lost`."""
+    prefix = "[{}N-]".format(kind.of) if kind.of in ("gpu", "nic") else ""
+    return prefix + kind.name + (":FUNCTION" if kind is UNSUPPORTED else "")
+
+
+def listing() -> str:
+    """All names in one line."""
+    of: Dict[str, List[str]] = {}
+    for kind in KINDS:
+        of.setdefault(kind.of, []).append(spelling(kind).rpartition("]")[2])
+    return "[gpuN-]{}; [nicN-]{}; {}".format(
+        *(", ".join(names) for names in (of["gpu"], of["nic"], of["host"] + of["driver"]))
+    )
+
+
+_SPEC = re.compile(r"(?:(gpu|nic)([0-9]{1,4})-)?([a-z][a-z0-9-]*)(?::(nvml[A-Za-z0-9_]+))?(?:@([0-9]{1,9}))?\Z")
 
 
 def _parse_one(text: str) -> Fault:
     match = _SPEC.match(text)
-    gpu, name, after = match.groups() if match else (None, "", None)
-    if name in OF_A_GPU:
-        return Fault(name, int(gpu or 0), int(after or 0), text)
-    if name in OF_NVML and gpu is None and after is None:
-        return Fault(name, None, 0, text)
-    raise UnknownFaultError(text)
+    if match is None:
+        raise _unknown(text)
+    part, number, name, function, after = match.groups()
+    kind = _BY_NAME.get(name)
+    if kind is None or part not in (None, kind.of) or (after and kind.of == "driver"):
+        raise _unknown(text)
+    if (function or "") not in (_functions() if kind is UNSUPPORTED else [""]):
+        raise _unknown(text)
+    return Fault(kind, int(number or 0), int(after or 0), function or "", text)
+
+
+def _unknown(text: str) -> UnknownFaultError:
+    import difflib  # costs more than all the rest, and is seldom needed
+
+    given = re.match(r"(gpu|nic)[0-9]{1,4}-", text)
+    wanted, _, function = text.partition("@")[0].partition(":")
+    names = []
+    for kind in KINDS:
+        mine = given and given.group(1) == kind.of
+        names.append((given.group() if given and mine else "nic0-" if kind.of == "nic" else "") + kind.name)
+    nearest = difflib.get_close_matches(wanted, names, n=1, cutoff=0)[0]
+    if nearest.endswith(UNSUPPORTED.name):
+        nearest += ":" + difflib.get_close_matches(function or "nvmlDeviceGetName", _functions(), n=1, cutoff=0)[0]
+    return UnknownFaultError(text, nearest)
+
+
+def _functions() -> List[str]:
+    from .nvml_functions import FUNCTIONS
+
+    return sorted(FUNCTIONS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The table
+
+KERNEL_LOG = "/dev/kmsg"
+_LINK_WIDTH = "/sys/bus/pci/devices/{pci}/current_link_width"
+_LINK_SPEED = "/sys/bus/pci/devices/{pci}/current_link_speed"
+_NIC, _PORT = "/sys/class/net/{nic}/", "/sys/class/infiniband/{rdma}/ports/1/"
+_NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
+
+_LOST = {"nvmlDeviceGetHandle*": "NVML_ERROR_GPU_IS_LOST", "*": "NVML_ERROR_GPU_IS_LOST"}
+_SECOND_NS = 10**9
+
+
+def _more(key: str, number: int) -> Mapping[str, Callable[[Values], int]]:
+    return {key: lambda gpu: int(gpu[key]) + number}
+
+
+def _slowed(reason: str) -> Mapping[str, Any]:
+    """Hardware divides the clocks; it names the reason together with the general one."""
+    return {
+        "clocks_event_reasons": ["hw_slowdown", reason],
+        "graphics_clock_mhz": lambda gpu: gpu["max_graphics_clock_mhz"] // 4,
+        "sm_clock_mhz": lambda gpu: gpu["max_sm_clock_mhz"] // 4,
+        **_more(reason + "_ns", _SECOND_NS),
+    }
+
+
+UNSUPPORTED = Kind("unsupported", "gpu", "it does not support one function of NVML")
+
+KINDS: Tuple[Kind, ...] = (
+    Kind("lost", "gpu", "it answers to every call that it is lost", errors=_LOST),
+    Kind("hang", "gpu", "no call on it returns; opening it does", errors={"*": "hang"}),
+    Kind(
+        "reset-required",
+        "gpu",
+        "it answers to every call that it must be reset",
+        errors={"*": "NVML_ERROR_RESET_REQUIRED"},
+    ),
+    Kind(
+        "no-permission",
+        "gpu",
+        "it is counted, but may not be opened",
+        errors={"nvmlDeviceGetHandle*": "NVML_ERROR_NO_PERMISSION"},
+    ),
+    UNSUPPORTED,
+    Kind(
+        "xid-79",
+        "gpu",
+        "it has fallen off the bus: lost, its PCIe link dead, Xid 79 in the kernel log and as an event",
+        errors=_LOST,
+        xid=79,
+        files={_LINK_SPEED: "Unknown\n", _LINK_WIDTH: "63\n"},
+        log=(
+            "NVRM: GPU at PCI:{bus}: {uuid}",
+            "NVRM: Xid (PCI:{bus}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            "NVRM: GPU {pci}: GPU has fallen off the bus.",
+        ),
+    ),
+    Kind(
+        "ecc-dbe",
+        "gpu",
+        "one uncorrected ECC error since the driver was loaded",
+        needs="ecc_volatile_uncorrected",
+        values={**_more("ecc_volatile_uncorrected", 1), **_more("ecc_aggregate_uncorrected", 1)},
+    ),
+    Kind(
+        "ecc-storm",
+        "gpu",
+        "2000 corrected ECC errors a second",
+        needs="ecc_volatile_corrected",
+        values={**_more("ecc_volatile_corrected", 100000), **_more("ecc_aggregate_corrected", 100000)},
+        per_second={"ecc_volatile_corrected": 2000, "ecc_aggregate_corrected": 2000},
+    ),
+    Kind(
+        "remap-pending",
+        "gpu",
+        "a row of its memory is remapped at the next reset",
+        needs="remap_pending",
+        values={
+            "remap_pending": True,
+            "recovery_action": "drain-and-reset",
+            **_more("remapped_rows_uncorrectable", 1),
+        },
+    ),
+    Kind(
+        "remap-failure",
+        "gpu",
+        "a row of its memory could not be remapped",
+        needs="remap_failure",
+        values={"remap_failure": True},
+    ),
+    Kind("link-down", "gpu", "one of its NVLinks is down", needs="nvlinks", values={"nvlinks_down": [3]}),
+    Kind(
+        "pcie-x4",
+        "gpu",
+        "its PCIe link has 4 lanes",
+        needs="pcie_width",
+        values={"pcie_width": 4},
+        files={_LINK_WIDTH: "4\n"},
+    ),
+    Kind(
+        "thermal",
+        "gpu",
+        "90 C, and the hardware slows it down",
+        needs="temperature_celsius",
+        values={
+            "temperature_celsius": 90,
+            "temperature_margin_celsius": lambda gpu: (
+                gpu["temperature_margin_celsius"] - 90 + gpu["temperature_celsius"]
+            ),
+            **_slowed("hw_thermal_slowdown"),
+        },
+        per_second={"hw_thermal_slowdown_ns": _SECOND_NS},
+    ),
+    Kind(
+        "power-brake",
+        "gpu",
+        "a power supply's brake signal slows it down",
+        needs="clocks_event_reasons",
+        values=_slowed("hw_power_brake_slowdown"),
+        per_second={"hw_power_brake_slowdown_ns": _SECOND_NS},
+    ),
+    Kind(
+        "power-capped",
+        "gpu",
+        "half its default power limit is enforced from outside, whatever is requested",
+        needs="enforced_power_limit_watts",
+        values={"enforced_power_limit_watts": lambda gpu: gpu["default_power_limit_watts"] / 2},
+    ),
+    Kind("inforom", "gpu", "its InfoROM is corrupted", needs="inforom_valid", values={"inforom_valid": False}),
+    Kind(
+        "down",
+        "nic",
+        "its link is down",
+        needs=_NIC + "carrier",
+        files={
+            _NIC + "carrier": "0\n",
+            _NIC + "operstate": "down\n",
+            _NIC + "speed": "-1\n",
+            _PORT + "state": "1: DOWN\n",
+            _PORT + "phys_state": "2: Polling\n",
+            _PORT + "rate": "10 Gb/sec (4X SDR)\n",
+        },
+        log=("mlx5_core {pci} {nic}: Link down",),
+    ),
+    Kind("mtu-odd", "nic", "its MTU is 1500", needs=_NIC + "mtu", files={_NIC + "mtu": "1500\n"}),
+    Kind(
+        "pfc-storm",
+        "nic",
+        "it tells its switch to pause for 60 % of the time",
+        needs="tx_prio3_pause",
+        statistics={
+            "tx_prio3_pause": 50000,
+            "tx_prio3_pause_duration": 600000,
+            "tx_prio3_pause_transition": 12000,
+            "tx_pause_storm_warning_events": 1,
+        },
+    ),
+    Kind(
+        "numa-balancing",
+        "host",
+        "automatic NUMA balancing is on",
+        needs=_NUMA_BALANCING,
+        files={_NUMA_BALANCING: "1\n"},
+    ),
+    Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
+    Kind("no-library", "driver", "libnvidia-ml.so.1 is not installed"),
+    Kind(
+        "no-driver", "driver", "the kernel module is not loaded", errors={"nvmlInit*": "NVML_ERROR_DRIVER_NOT_LOADED"}
+    ),
+    Kind(
+        "version-mismatch",
+        "driver",
+        "library and kernel module are of different versions",
+        errors={"nvmlInit*": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"},
+        log=("NVRM: API mismatch: the client does not have the version of this kernel module.",),
+    ),
+)
+"""In the order of the documentation."""
+
+_BY_NAME: Dict[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -3,17 +3,24 @@
 import json
 import os
 import zlib
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 from ..node.host.machine import InvalidMachineError, Machine, check
 from . import MockError, nvml
-from .faults import Fault, UnknownFaultError, idle, parse
+from .faults import UnknownFaultError, listing, parse
+from .harm import Harm, inflict
+from .harmed import HarmedFiles, HarmedMachine
 from .overlay import Overlay
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "machines")
 _SUFFIX = ".json"
 _HOSTNAME = "/proc/sys/kernel/hostname"
-_DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
+
+
+class _Given(NamedTuple):
+    path: str
+    plain: Any
+    harm: Harm
 
 
 def names() -> Tuple[str, ...]:
@@ -26,34 +33,33 @@ def load(spec: str, node: str = "") -> Machine:
 
     As the node `node` it has that host name, and keeps writes of its own.
     """
-    path, plain, faults = _parse(spec)
-    if any(fault.name == "no-driver" for fault in faults):
-        _unload_driver(plain["files"])
+    path, plain, harm = _parse(spec)
     if node and _HOSTNAME in plain["files"]:
         plain["files"][_HOSTNAME] = node + "\n"
     overlay = Overlay(_overlay_name(plain["name"], path, node))
+    files = HarmedFiles(overlay, plain["files"], harm.files)
+    install = lambda: nvml.install(plain.get("nvml"), harm.changes, overlay)  # noqa: E731
     try:
-        return Machine(plain, spec, lambda: nvml.install(plain.get("nvml"), faults), overlay)
+        return HarmedMachine(plain, spec, install, files, harm.growths)
     except InvalidMachineError as error:
         raise _no_machine(path, str(error)) from None
 
 
 def idle_faults(spec: str) -> Tuple[str, ...]:
     """A line for each fault that finds nothing to act on, and so changes nothing. Raises MockError."""
-    _, plain, faults = _parse(spec)
-    gpus = len((plain.get("nvml") or {}).get("gpus", ()))
-    line = "{} has nothing to act on: {} has {} GPUs"
-    return tuple(line.format(fault.text, plain["name"], gpus) for fault in idle(faults, gpus))
+    return _parse(spec).harm.idle
 
 
-def _parse(spec: str) -> Tuple[str, Any, Tuple[Fault, ...]]:
-    """The path, the JSON and the faults that a spec names."""
+def _parse(spec: str) -> _Given:
+    """What a spec names."""
     wanted, _, words = (spec, "", "") if os.path.isfile(spec) else spec.partition("+")
     path = _find(wanted)
     try:
-        return path, _decode(path), parse(words)
+        plain, faults = _decode(path), parse(words)
     except UnknownFaultError as error:
-        raise MockError(str(error), "write {}+{}".format(wanted, error.nearest)) from None
+        hint = "write {}+{}; there are {}".format(wanted, error.nearest, listing())
+        raise MockError(str(error), hint) from None
+    return _Given(path, plain, inflict(faults, plain))
 
 
 def _find(wanted: str) -> str:
@@ -73,6 +79,8 @@ def _decode(path: str) -> Any:
     try:
         with open(path, "rb") as file:
             plain = json.loads(file.read())
+        if isinstance(plain, dict) and isinstance(plain.get("files"), dict):
+            plain["files"] = _unfolded(plain["files"])
         check(plain)
         if plain.get("nvml") is not None:
             nvml.check(plain["nvml"])
@@ -85,17 +93,20 @@ def _decode(path: str) -> Any:
     return plain
 
 
+def _unfolded(files: Dict[str, Any]) -> Dict[str, Any]:
+    """`"/a/b/": {"c": 1}` is `"/a/b/c": 1`: it makes a machine's JSON a third as large."""
+    flat: Dict[str, Any] = {}
+    for path, entry in files.items():
+        if path.endswith("/") and isinstance(entry, dict):
+            flat.update((path + name, item) for name, item in entry.items())
+        else:
+            flat[path] = entry
+    return flat
+
+
 def _no_machine(place: str, reason: str) -> MockError:
     example = os.path.join(_FOLDER, "cpu-only" + _SUFFIX)
     return MockError("{}: no machine: {}".format(place, reason), "{} is a small one".format(example))
-
-
-def _unload_driver(files: Dict[str, Any]) -> None:
-    """What the NVIDIA kernel module shows goes with it."""
-    for path, entry in list(files.items()):
-        bound = isinstance(entry, dict) and str(entry.get("link")).endswith(_DRIVERS)
-        if bound or path.startswith("/proc/driver/nvidia/"):
-            del files[path]
 
 
 def _overlay_name(name: str, path: str, node: str) -> str:

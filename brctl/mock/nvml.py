@@ -84,7 +84,7 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
     mig_enabled, mig_pending (bools), max_mig_devices
     mig_devices             [{"uuid": "MIG-...", "gpu_instance_id": 2, "compute_instance_id": 0, "profile": "3g.40gb",
                             "memory_total_bytes": ..., "memory_used_bytes": ..., "memory_reserved_bytes": 0,
-                            "multiprocessors": 60}]. With MIG on, a real parent has no utilisation, encoder, decoder
+                            "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG on, a real parent has no utilisation, encoder, decoder
                             or remapped rows: write null for them
     xids                    [{"xid": 79, "after_s": 0}]: events, each given once to every event set that waits for
                             them, so long after the library was loaded
@@ -104,8 +104,18 @@ Setters check as the driver does, and what they set reads back: with an overlay 
 import re
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
 
-from .faults import Fault, idle
-from .nvml_functions import EVENT_REASONS, NVLINK_VERSIONS, RECOVERY_ACTIONS
+from ..node.host.machine import Overlay
+from .faults import Change
+from .nvml_words import (
+    CODES,
+    EVENT_REASONS,
+    FABRIC_HEALTH,
+    FABRIC_STATES,
+    HANG,
+    NVLINK_VERSIONS,
+    RECOVERY_ACTIONS,
+    VIRTUALIZATION_MODES,
+)
 
 
 class InvalidNvmlError(ValueError):
@@ -133,50 +143,106 @@ def _list_of(form: _Form) -> _Form:
     )
 
 
-def _is_process(value: Any) -> bool:
-    if not isinstance(value, dict) or set(value) != {"pid", "kind", "memory_bytes"}:
-        return False
-    return _WHOLE.fits(value["pid"]) and value["kind"] in _KINDS and type(value["memory_bytes"]) in (int, type(None))
+def _or_null(form: _Form) -> _Form:
+    return _Form(form.expected + " or null", lambda value: value is None or form.fits(value))
 
 
-_KINDS = ("compute", "graphics", "mps")
+def _object(needed: Mapping[str, _Form], optional: Mapping[str, _Form]) -> _Form:
+    forms = dict(needed, **optional)
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, dict) or not set(needed) <= set(value) <= set(forms):
+            return False
+        return all(forms[key].fits(item) for key, item in value.items())
+
+    return _Form("{{{}}}".format(", ".join('"{}"'.format(key) for key in needed)), fits)
+
+
 _TEXT = _Form("a text", lambda value: isinstance(value, str))
 _FLAG = _Form("true or false", lambda value: isinstance(value, bool))
 _WHOLE = _Form("a whole number, not negative", lambda value: type(value) is int and value >= 0)
+_SIGNED = _Form("a whole number", lambda value: type(value) is int)
 _NUMBER = _Form("a number, not negative", lambda value: type(value) in (int, float) and value >= 0)
 _ID = _matching("[0-9a-f]{8}", "233010de")
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-_DRIVER = {"driver_version": _TEXT, "nvml_version": _TEXT, "cuda_version": _WHOLE, "missing_functions": _list_of(_TEXT)}
+_INSTANCE = {"gpu_instance_id": _WHOLE, "compute_instance_id": _WHOLE}
+_PROCESS = _object(
+    {"pid": _WHOLE, "kind": _one_of(("compute", "graphics", "mps")), "memory_bytes": _or_null(_WHOLE)}, _INSTANCE
+)
+_MIG_DEVICE = _object(
+    {
+        "uuid": _matching("MIG-" + _UUID, "MIG-1b2c3d4e-0000-4000-8000-0123456789ab"),
+        "profile": _matching("([1-7]c[.])?[1-7]g[.][0-9]+gb([+][a-z.]+)?", "3g.40gb"),
+        "memory_total_bytes": _WHOLE,
+        "memory_used_bytes": _WHOLE,
+        **_INSTANCE,
+    },
+    dict.fromkeys(("memory_reserved_bytes", "multiprocessors", "bar1_total_bytes", "bar1_used_bytes"), _WHOLE),
+)
+_ERROR = _one_of((*CODES, HANG))
+_ANSWER = _object({"error": _ERROR}, {"after": _WHOLE, "until": _WHOLE, "probability": _NUMBER})
+_ERRORS = _Form(
+    "an object, of each pattern a name of nvmlReturn_t, `hang`, or {}".format(_ANSWER.expected),
+    lambda value: isinstance(value, dict) and all(_ERROR.fits(item) or _ANSWER.fits(item) for item in value.values()),
+)
+
+_DRIVER = {
+    "driver_version": _matching("[0-9]+([.][0-9]+)+", "580.105.08"),
+    "nvml_version": _TEXT,
+    "cuda_version": _WHOLE,
+    "missing_functions": _list_of(_TEXT),
+    "errors": _ERRORS,
+    "unprivileged": _FLAG,
+    "seed": _WHOLE,
+}
 _ALIKE = (
-    (_TEXT, "serial name vbios_version board_part_number gsp_firmware_version"),
+    (_TEXT, "serial name vbios_version board_part_number gsp_firmware_version inforom_image_version"),
+    (_TEXT, "fabric_cluster_uuid"),
     (_FLAG, "display_active display_mode persistence_mode mig_enabled mig_pending ecc_enabled ecc_pending"),
-    (_FLAG, "remap_pending remap_failure"),
-    (_WHOLE, "minor_number compute_mode max_mig_devices performance_state nvlinks"),
+    (_FLAG, "remap_pending remap_failure retired_pages_pending sram_threshold_exceeded inforom_valid"),
+    (_WHOLE, "minor_number compute_mode max_mig_devices performance_state nvlinks fabric_status fabric_clique_id"),
     (_WHOLE, "memory_total_bytes memory_reserved_bytes memory_used_bytes bar1_total_bytes bar1_used_bytes"),
     (_WHOLE, "gpu_utilization_percent memory_utilization_percent"),
     (_WHOLE, "encoder_utilization_percent decoder_utilization_percent"),
     (_WHOLE, "temperature_celsius memory_temperature_celsius"),
+    (_WHOLE, "shutdown_threshold_celsius slowdown_threshold_celsius"),
+    (_WHOLE, "memory_max_threshold_celsius gpu_max_threshold_celsius"),
+    (_SIGNED, "temperature_margin_celsius shutdown_tlimit_celsius slowdown_tlimit_celsius"),
+    (_SIGNED, "memory_max_tlimit_celsius gpu_max_tlimit_celsius"),
+    (_WHOLE, "sw_power_cap_ns sync_boost_ns sw_thermal_slowdown_ns hw_thermal_slowdown_ns hw_power_brake_slowdown_ns"),
     (_WHOLE, "graphics_clock_mhz sm_clock_mhz memory_clock_mhz video_clock_mhz"),
     (_WHOLE, "max_graphics_clock_mhz max_sm_clock_mhz max_memory_clock_mhz max_video_clock_mhz"),
-    (_WHOLE, "pcie_generation pcie_width max_pcie_generation max_pcie_width"),
-    (_WHOLE, "pcie_replay_counter pcie_tx_kbytes_per_s pcie_rx_kbytes_per_s"),
+    (_WHOLE, "pcie_generation pcie_width max_pcie_generation max_pcie_width device_max_pcie_generation"),
+    (_WHOLE, "pcie_replay_counter pcie_tx_kbytes_per_s pcie_rx_kbytes_per_s pcie_tx_bytes pcie_rx_bytes"),
+    (_WHOLE, "nvlink_tx_kib nvlink_rx_kib nvlink_replay_errors nvlink_recovery_errors nvlink_crc_errors"),
     (_WHOLE, "ecc_volatile_corrected ecc_volatile_uncorrected ecc_aggregate_corrected ecc_aggregate_uncorrected"),
+    (_WHOLE, "sram_volatile_corrected sram_volatile_parity sram_volatile_secded"),
+    (_WHOLE, "sram_aggregate_corrected sram_aggregate_parity sram_aggregate_secded"),
     (_WHOLE, "remapped_rows_correctable remapped_rows_uncorrectable retired_pages_sbe retired_pages_dbe"),
     (_NUMBER, "power_average_watts power_instant_watts energy_joules power_limit_watts enforced_power_limit_watts"),
     (_NUMBER, "default_power_limit_watts min_power_limit_watts max_power_limit_watts"),
 )
+_PAIR = _Form("two whole numbers", lambda value: _list_of(_WHOLE).fits(value) and len(value) == 2)
 KEYS: Dict[str, _Form] = {
-    "uuid": _matching("GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "GPU-1b2c3d4e-0000-4000-8000-0123456789ab"),
+    "uuid": _matching("GPU-" + _UUID, "GPU-1b2c3d4e-0000-4000-8000-0123456789ab"),
     "pci_bus_id": _matching("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]", "0000:1b:00.0"),
     "pci_device_id": _ID,
     "pci_subsystem_id": _ID,
-    "compute_capability": _Form("two whole numbers", lambda value: _list_of(_WHOLE).fits(value) and len(value) == 2),
+    "compute_capability": _PAIR,
+    "virtualization_mode": _one_of(VIRTUALIZATION_MODES),
     "fan_speeds_percent": _list_of(_WHOLE),
     "clocks_event_reasons": _list_of(_one_of(EVENT_REASONS)),
+    "locked_clocks_mhz": _PAIR,
     "nvlinks_down": _list_of(_WHOLE),
     "nvlink_version": _one_of(tuple(NVLINK_VERSIONS)),
+    "fabric_state": _one_of(FABRIC_STATES),
+    "fabric_health": _list_of(_one_of(FABRIC_HEALTH)),
     "recovery_action": _one_of(RECOVERY_ACTIONS),
-    "processes": _list_of(_Form('{"pid", "kind", "memory_bytes"}', _is_process)),
+    "processes": _list_of(_PROCESS),
+    "mig_devices": _list_of(_MIG_DEVICE),
+    "xids": _list_of(_object({"xid": _WHOLE, "after_s": _NUMBER}, {})),
+    "errors": _ERRORS,
     **{key: form for form, keys in _ALIKE for key in keys.split()},
 }
 """What each key of a GPU may hold, besides null."""
@@ -196,24 +262,24 @@ def check(nvml: Mapping[str, Any]) -> None:
         _demand("nvml.gpus[{}]".format(place), dict(defaults, **gpu), ("uuid", "pci_bus_id", "name"))
 
 
-def install(nvml: Optional[Mapping[str, Any]], faults: Sequence[Fault] = ()) -> None:
-    """Let pynvml load the mock from now on; with None, or the fault no-library, it finds no library.
+def install(
+    nvml: Optional[Mapping[str, Any]], changes: Sequence[Change] = (), overlay: Optional[Overlay] = None
+) -> None:
+    """Let pynvml load the mock from now on; with None it finds no library.
 
-    A fault that finds nothing to act on (see faults.idle) changes nothing. Raises InvalidNvmlError.
+    `changes` come over the GPUs' values as the program runs; what is set is kept in `overlay`. Raises InvalidNvmlError.
     """
     import pynvml
 
-    from .nvml_library import Library
+    from .nvml_library import Library  # with ctypes: not for those who only check
 
     if nvml is not None:
         check(nvml)
-    nothing = idle(faults, len(nvml["gpus"]) if nvml else 0)
-    active = [fault for fault in faults if fault not in nothing]
 
     def load(name: str) -> Library:
-        if nvml is None or any(fault.name == "no-library" for fault in active):
+        if nvml is None:
             raise OSError(name + ": cannot open shared object file: No such file or directory")
-        return Library(nvml, active)
+        return Library(nvml, changes, overlay)
 
     pynvml.CDLL = load
     pynvml.nvmlLib, pynvml._nvmlLib_refcount = None, 0

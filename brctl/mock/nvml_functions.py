@@ -4,67 +4,44 @@ Each takes the GPU's values and the arguments behind the handle, which arrive as
 pointers (whose target is `._obj`), buffers and arrays. It fills the outputs or raises RefusedError.
 """
 
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Tuple, Union
 
-SUCCESS = 0
-UNINITIALIZED = 1
-INVALID_ARGUMENT = 2
-NOT_SUPPORTED = 3
-NOT_FOUND = 6
-INSUFFICIENT_SIZE = 7
-DRIVER_NOT_LOADED = 9
-GPU_IS_LOST = 15
-ARGUMENT_VERSION_MISMATCH = 25
-
-EVENT_REASONS = (
-    "gpu_idle",
-    "applications_clocks_setting",
-    "sw_power_cap",
-    "hw_slowdown",
-    "sync_boost",
-    "sw_thermal_slowdown",
-    "hw_thermal_slowdown",
-    "hw_power_brake_slowdown",
-    "display_clock_setting",
+from .nvml_answer import (
+    ARGUMENT_VERSION_MISMATCH,
+    CORRUPTED_INFOROM,
+    INSUFFICIENT_SIZE,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    Function,
+    RefusedError,
+    Values,
+    demand_version,
+    need,
+    plain,
 )
-RECOVERY_ACTIONS = ("none", "gpu-reset", "node-reboot", "drain-p2p", "drain-and-reset")
-NVLINK_VERSIONS = {"1.0": 1, "2.0": 2, "2.2": 3, "3.0": 4, "3.1": 5, "4.0": 6, "5.0": 7}
+from .nvml_events import XID_CRITICAL
+from .nvml_fields import field_values, link_is_up
+from .nvml_lists import PROCESS_FUNCTIONS, retired_pages
+from .nvml_words import EVENT_REASONS, FABRIC_HEALTH, FABRIC_STATES, NVLINK_VERSIONS, VIRTUALIZATION_MODES
 
 _MEMORY_V2 = 0x02000028
 _TEMPERATURE_V1 = 0x0100000C
-_POISON = 0xA5A5A5A5A5A5A5A5
-"""What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
-_UINT, _ULONGLONG, _INT = ("uiVal", 1), ("ullVal", 3), ("siVal", 5)  # the union's member, nvmlValueType_t
-_NO_FIGURE = 0xFFFFFFFFFFFFFFFF
-
-Values = Mapping[str, Any]
-Function = Callable[..., None]
+_MARGIN_V1 = 0x01000008
+_SRAM_V1 = 0x01000068
+_FABRIC_V2, _FABRIC_V3 = 0x02000024, 0x03000028
 
 
-class RefusedError(Exception):
-    """The function returns this code of nvmlReturn_t."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-def _need(gpu: Values, key: str) -> Any:
-    """The value in NVML's unit: thousandths of watts and joules."""
-    value = gpu.get(key)
-    if value is None:
-        raise RefusedError(NOT_SUPPORTED)
-    return round(value * 1000) if key.endswith(("_watts", "_joules")) else value
-
-
-def _plain(argument: Any) -> int:
-    return int(getattr(argument, "value", argument))
+def _power(gpu: Values, output: Any) -> None:
+    """An average, and of this moment on parts that have none (nvml.h: GA100, and what came before Ampere)."""
+    key = "power_instant_watts" if gpu.get("power_average_watts") is None else "power_average_watts"
+    output._obj.value = need(gpu, key)
 
 
 def _text(key: str) -> Function:
     def answer(gpu: Values, buffer: Any, size: Any = None) -> None:
-        text = str(_need(gpu, key)).encode()
-        if size is not None and len(text) >= _plain(size):
+        text = str(need(gpu, key)).encode()
+        if size is not None and len(text) >= plain(size):
             raise RefusedError(INSUFFICIENT_SIZE)
         buffer.value = text
 
@@ -75,7 +52,7 @@ def _numbers(*keys: str) -> Function:
     """One output for each key; outputs beyond them keep what they hold."""
 
     def answer(gpu: Values, *outputs: Any) -> None:
-        for value, output in zip([_need(gpu, key) for key in keys], outputs):
+        for value, output in zip([need(gpu, key) for key in keys], outputs):
             output._obj.value = value
 
     return answer
@@ -86,11 +63,11 @@ def _chosen(keys: Mapping[Union[int, Tuple[int, ...]], str]) -> Function:
 
     def answer(gpu: Values, *arguments: Any) -> None:
         *choice, output = arguments
-        numbers = tuple(_plain(argument) for argument in choice)
+        numbers = tuple(plain(argument) for argument in choice)
         key = keys.get(numbers[0] if len(numbers) == 1 else numbers)
         if key is None:
             raise RefusedError(INVALID_ARGUMENT)
-        output._obj.value = _need(gpu, key)
+        output._obj.value = need(gpu, key)
 
     return answer
 
@@ -110,12 +87,12 @@ def _refusal(code: int) -> Function:
 
 
 def _utilization(gpu: Values, output: Any) -> None:
-    output._obj.gpu = _need(gpu, "gpu_utilization_percent")
-    output._obj.memory = _need(gpu, "memory_utilization_percent")
+    output._obj.gpu = need(gpu, "gpu_utilization_percent")
+    output._obj.memory = need(gpu, "memory_utilization_percent")
 
 
 def _pci_info(gpu: Values, output: Any) -> None:
-    info, address = output._obj, _need(gpu, "pci_bus_id").upper()
+    info, address = output._obj, need(gpu, "pci_bus_id").upper()
     domain, bus, rest = address.split(":")
     info.busIdLegacy = "{}:{}:{}".format(domain[-4:], bus, rest).encode()
     info.busId = "{:0>8}:{}:{}".format(domain, bus, rest).encode()
@@ -127,152 +104,158 @@ def _pci_info(gpu: Values, output: Any) -> None:
 def _memory_v1(gpu: Values, output: Any) -> None:
     """Counts what the driver reserves as used, as all drivers since R510 do."""
     memory = output._obj
-    memory.total = _need(gpu, "memory_total_bytes")
-    memory.used = _need(gpu, "memory_used_bytes") + _need(gpu, "memory_reserved_bytes")
+    memory.total = need(gpu, "memory_total_bytes")
+    memory.used = need(gpu, "memory_used_bytes") + need(gpu, "memory_reserved_bytes")
     memory.free = memory.total - memory.used
 
 
 def _memory_v2(gpu: Values, output: Any) -> None:
     memory = output._obj
-    if memory.version != _MEMORY_V2:
-        raise RefusedError(ARGUMENT_VERSION_MISMATCH)
-    memory.total = _need(gpu, "memory_total_bytes")
-    memory.reserved, memory.used = _need(gpu, "memory_reserved_bytes"), _need(gpu, "memory_used_bytes")
+    demand_version(memory, _MEMORY_V2)
+    memory.total = need(gpu, "memory_total_bytes")
+    memory.reserved, memory.used = need(gpu, "memory_reserved_bytes"), need(gpu, "memory_used_bytes")
     memory.free = memory.total - memory.reserved - memory.used
 
 
 def _bar1(gpu: Values, output: Any) -> None:
     memory = output._obj
-    memory.bar1Total = _need(gpu, "bar1_total_bytes")
-    memory.bar1Used = _need(gpu, "bar1_used_bytes")
+    memory.bar1Total = need(gpu, "bar1_total_bytes")
+    memory.bar1Used = need(gpu, "bar1_used_bytes")
     memory.bar1Free = memory.bar1Total - memory.bar1Used
 
 
 def _temperature_v(gpu: Values, output: Any) -> None:
     temperature = output._obj
-    if temperature.version != _TEMPERATURE_V1:
-        raise RefusedError(ARGUMENT_VERSION_MISMATCH)
+    demand_version(temperature, _TEMPERATURE_V1)
     if temperature.sensorType != 0:
         raise RefusedError(INVALID_ARGUMENT)
-    temperature.temperature = _need(gpu, "temperature_celsius")
+    temperature.temperature = need(gpu, "temperature_celsius")
 
 
 def _fan_speed(gpu: Values, *arguments: Any) -> None:
     """Of one fan, or of the first."""
     *fan, output = arguments
-    speeds, number = _need(gpu, "fan_speeds_percent"), _plain(fan[0]) if fan else 0
+    speeds, number = need(gpu, "fan_speeds_percent"), plain(fan[0]) if fan else 0
     if number >= len(speeds):
         raise RefusedError(INVALID_ARGUMENT)
     output._obj.value = speeds[number]
 
 
 def _fan_count(gpu: Values, output: Any) -> None:
-    output._obj.value = len(_need(gpu, "fan_speeds_percent"))
+    output._obj.value = len(need(gpu, "fan_speeds_percent"))
 
 
 def _compute_capability(gpu: Values, major: Any, minor: Any) -> None:
-    major._obj.value, minor._obj.value = _need(gpu, "compute_capability")
+    major._obj.value, minor._obj.value = need(gpu, "compute_capability")
 
 
 def _event_reasons(gpu: Values, output: Any) -> None:
-    output._obj.value = sum(1 << EVENT_REASONS.index(reason) for reason in _need(gpu, "clocks_event_reasons"))
-
-
-def _link(gpu: Values, link: Any) -> bool:
-    """Whether it is up."""
-    if not 0 <= _plain(link) < _need(gpu, "nvlinks"):
-        raise RefusedError(INVALID_ARGUMENT)
-    return _plain(link) not in (gpu.get("nvlinks_down") or ())
+    output._obj.value = sum(1 << EVENT_REASONS.index(reason) for reason in need(gpu, "clocks_event_reasons"))
 
 
 def _link_state(gpu: Values, link: Any, output: Any) -> None:
-    output._obj.value = _link(gpu, link)
+    output._obj.value = link_is_up(gpu, plain(link))
 
 
 def _link_version(gpu: Values, link: Any, output: Any) -> None:
-    if not _link(gpu, link):
+    if not link_is_up(gpu, plain(link)):
         raise RefusedError(NOT_SUPPORTED)
-    output._obj.value = NVLINK_VERSIONS[_need(gpu, "nvlink_version")]
+    output._obj.value = NVLINK_VERSIONS[need(gpu, "nvlink_version")]
 
 
-def _processes(kind: str) -> Function:
-    def answer(gpu: Values, count: Any, array: Optional[Any]) -> None:
-        found = [process for process in _need(gpu, "processes") if process["kind"] == kind]
-        _ask_for_room(len(found), count._obj, array)
-        for process, slot in zip(found, array or ()):
-            memory = process["memory_bytes"]
-            slot.pid, slot.usedGpuMemory = process["pid"], _NO_FIGURE if memory is None else memory
-            slot.gpuInstanceId = slot.computeInstanceId = 0xFFFFFFFF
-
-    return answer
-
-
-def _retired_pages(gpu: Values, cause: Any, count: Any, array: Optional[Any]) -> None:
-    keys = ("retired_pages_sbe", "retired_pages_dbe")
-    if _plain(cause) >= len(keys):
+def _link_errors(gpu: Values, link: Any, counter: Any, output: Any) -> None:
+    link_is_up(gpu, plain(link))
+    if plain(counter) >= len(_LINK_COUNTERS):
         raise RefusedError(INVALID_ARGUMENT)
-    pages = _need(gpu, keys[_plain(cause)])
-    _ask_for_room(pages, count._obj, array)
-    for page in range(pages):
-        array[page] = page << 12  # type: ignore[index]
+    output._obj.value = need(gpu, _LINK_COUNTERS[plain(counter)])
 
 
-def _ask_for_room(size: int, count: Any, array: Optional[Any]) -> None:
-    """The protocol of two calls: the first, without room, is told how much to make."""
-    room, count.value = count.value, size
-    if size > room:
-        raise RefusedError(INSUFFICIENT_SIZE)
-    if size and array is None:
-        raise RefusedError(INVALID_ARGUMENT)
+def _sram(gpu: Values, output: Any) -> None:
+    status = output._obj if hasattr(output, "_obj") else output.contents
+    demand_version(status, _SRAM_V1)
+    status.volatileCor = need(gpu, "sram_volatile_corrected")
+    status.volatileUncParity = need(gpu, "sram_volatile_parity")
+    status.volatileUncSecDed = need(gpu, "sram_volatile_secded")
+    status.aggregateCor = need(gpu, "sram_aggregate_corrected")
+    status.aggregateUncParity = need(gpu, "sram_aggregate_parity")
+    status.aggregateUncSecDed = need(gpu, "sram_aggregate_secded")
+    status.bThresholdExceeded = need(gpu, "sram_threshold_exceeded")
 
 
-_FIELDS: Dict[int, Tuple[str, Tuple[str, int]]] = {
-    82: ("memory_temperature_celsius", _UINT),
-    83: ("energy_joules", _ULONGLONG),
-    94: ("pcie_replay_counter", _UINT),
-    142: ("remapped_rows_correctable", _UINT),
-    143: ("remapped_rows_uncorrectable", _UINT),
-    144: ("remap_pending", _UINT),
-    145: ("remap_failure", _UINT),
-    185: ("power_average_watts", _UINT),
-    186: ("power_instant_watts", _UINT),
-    187: ("min_power_limit_watts", _UINT),
-    188: ("max_power_limit_watts", _UINT),
-    189: ("default_power_limit_watts", _UINT),
-    190: ("enforced_power_limit_watts", _UINT),
-    192: ("power_limit_watts", _UINT),
-    230: ("recovery_action", _INT),
-}
-"""NVML_FI_DEV_*: the key, and where in the union the value goes."""
+def _fabric(gpu: Values, output: Any) -> None:
+    info = output._obj
+    if info.version not in (_FABRIC_V2, _FABRIC_V3):
+        raise RefusedError(ARGUMENT_VERSION_MISMATCH)
+    info.state = FABRIC_STATES.index(need(gpu, "fabric_state"))
+    info.status = gpu.get("fabric_status") or 0
+    info.cliqueId = gpu.get("fabric_clique_id") or 0
+    cluster = (gpu.get("fabric_cluster_uuid") or "").replace("-", "")
+    info.clusterUuid[:] = bytes.fromhex(cluster.ljust(2 * len(info.clusterUuid), "0"))
+    wrong = gpu.get("fabric_health")
+    info.healthMask = 0 if wrong is None else _health_mask(wrong)
+    if info.version == _FABRIC_V3 and wrong is not None:
+        info.healthSummary = 2 if wrong else 1
 
 
-def _field_values(gpu: Values, count: Any, array: Any) -> None:
-    """Succeeds as a whole; each field has its own return code."""
-    for answer in array._obj[: _plain(count)]:
-        answer.value.ullVal = _POISON
-        try:
-            key, (member, answer.valueType) = _FIELDS[answer.fieldId]
-            value = _need(gpu, key)
-        except KeyError:
-            answer.nvmlReturn = INVALID_ARGUMENT
-        except RefusedError as refused:
-            answer.nvmlReturn = refused.code
-        else:
-            answer.nvmlReturn = SUCCESS
-            setattr(answer.value, member, RECOVERY_ACTIONS.index(value) if key == "recovery_action" else value)
+def _health_mask(wrong: Any) -> int:
+    *flags, configuration = FABRIC_HEALTH
+    mask = sum((1 if name in wrong else 2) << 2 * place for place, name in enumerate(flags))
+    return mask | (4 if configuration in wrong else 1) << 2 * len(flags)
 
 
-def _versions(name: str, function: Function, versions: Sequence[str]) -> Dict[str, Function]:
-    return {name + version: function for version in versions}
+def _virtualization(gpu: Values, output: Any) -> None:
+    output._obj.value = VIRTUALIZATION_MODES.index(need(gpu, "virtualization_mode"))
+
+
+def _is_mig(gpu: Values, output: Any) -> None:
+    output._obj.value = gpu.get("is_mig", 0)
+
+
+def _inforom(gpu: Values, *outputs: Any) -> None:
+    if not need(gpu, "inforom_valid"):
+        raise RefusedError(CORRUPTED_INFOROM)
+    for output in outputs:
+        output._obj.value = 0x1E240  # a checksum
+
+
+def _inforom_image(gpu: Values, buffer: Any, size: Any) -> None:
+    if gpu.get("inforom_valid") is False:
+        raise RefusedError(CORRUPTED_INFOROM)
+    _text("inforom_image_version")(gpu, buffer, size)
+
+
+def _margin(gpu: Values, output: Any) -> None:
+    demand_version(output._obj, _MARGIN_V1)
+    output._obj.marginTemperature = need(gpu, "temperature_margin_celsius")
+
+
+def _attributes(gpu: Values, output: Any) -> None:
+    """Of a MIG device."""
+    attributes, profile = output._obj, need(gpu, "profile")
+    attributes.multiprocessorCount = gpu.get("multiprocessors") or 0
+    attributes.memorySizeMB = need(gpu, "memory_total_bytes") >> 20
+    slices = [int(part[:-1]) for part in profile.split(".")[:-1]]  # 3g.40gb, or 1c.3g.40gb
+    attributes.computeInstanceSliceCount, attributes.gpuInstanceSliceCount = slices[0], slices[-1]
 
 
 _CLOCKS = ("graphics_clock_mhz", "sm_clock_mhz", "memory_clock_mhz", "video_clock_mhz")
+_LINK_COUNTERS = ("nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors", "nvlink_crc_errors")
+_THRESHOLDS = ("shutdown_threshold", "slowdown_threshold", "memory_max_threshold", "gpu_max_threshold")
+_ECC_COUNTERS: Mapping[Any, str] = {
+    (0, 0): "ecc_volatile_corrected",
+    (1, 0): "ecc_volatile_uncorrected",
+    (0, 1): "ecc_aggregate_corrected",
+    (1, 1): "ecc_aggregate_uncorrected",
+}
 
 FUNCTIONS: Dict[str, Function] = {
+    "nvmlDeviceGetAttributes_v2": _attributes,
     "nvmlDeviceGetBAR1MemoryInfo": _bar1,
     "nvmlDeviceGetBoardPartNumber": _text("board_part_number"),
     "nvmlDeviceGetClockInfo": _chosen(dict(enumerate(_CLOCKS))),
+    "nvmlDeviceGetComputeInstanceId": _numbers("compute_instance_id"),
     "nvmlDeviceGetComputeMode": _numbers("compute_mode"),
+    "nvmlDeviceGetConfComputeMemSizeInfo": _refusal(NOT_SUPPORTED),  # none of the machines has that switched on
     "nvmlDeviceGetCudaComputeCapability": _compute_capability,
     "nvmlDeviceGetCurrPcieLinkGeneration": _numbers("pcie_generation"),
     "nvmlDeviceGetCurrPcieLinkWidth": _numbers("pcie_width"),
@@ -281,25 +264,32 @@ FUNCTIONS: Dict[str, Function] = {
     "nvmlDeviceGetDecoderUtilization": _numbers("decoder_utilization_percent"),
     "nvmlDeviceGetDisplayActive": _numbers("display_active"),
     "nvmlDeviceGetDisplayMode": _numbers("display_mode"),
+    "nvmlDeviceGetDriverModel_v2": _refusal(NOT_SUPPORTED),  # of Windows
     "nvmlDeviceGetEccMode": _numbers("ecc_enabled", "ecc_pending"),
     "nvmlDeviceGetEncoderUtilization": _numbers("encoder_utilization_percent"),
     "nvmlDeviceGetEnforcedPowerLimit": _numbers("enforced_power_limit_watts"),
     "nvmlDeviceGetFanSpeed": _fan_speed,
     "nvmlDeviceGetFanSpeed_v2": _fan_speed,
-    "nvmlDeviceGetFieldValues": _field_values,
+    "nvmlDeviceGetFieldValues": field_values,
+    "nvmlDeviceGetGpuFabricInfoV": _fabric,
+    "nvmlDeviceGetGpuInstanceId": _numbers("gpu_instance_id"),
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration": _numbers("device_max_pcie_generation"),
     "nvmlDeviceGetGspFirmwareVersion": _text("gsp_firmware_version"),
     "nvmlDeviceGetIndex": _numbers("index"),
+    "nvmlDeviceGetInforomConfigurationChecksum": _inforom,
+    "nvmlDeviceGetInforomImageVersion": _inforom_image,
+    "nvmlDeviceGetMarginTemperature": _margin,
     "nvmlDeviceGetMaxClockInfo": _chosen({place: "max_" + key for place, key in enumerate(_CLOCKS)}),
     "nvmlDeviceGetMaxMigDeviceCount": _numbers("max_mig_devices"),
     "nvmlDeviceGetMaxPcieLinkGeneration": _numbers("max_pcie_generation"),
     "nvmlDeviceGetMaxPcieLinkWidth": _numbers("max_pcie_width"),
     "nvmlDeviceGetMemoryInfo": _memory_v1,
     "nvmlDeviceGetMemoryInfo_v2": _memory_v2,
-    "nvmlDeviceGetMigDeviceHandleByIndex": _refusal(NOT_FOUND),
     "nvmlDeviceGetMigMode": _numbers("mig_enabled", "mig_pending"),
     "nvmlDeviceGetMinorNumber": _numbers("minor_number"),
     "nvmlDeviceGetName": _text("name"),
     "nvmlDeviceGetNumFans": _fan_count,
+    "nvmlDeviceGetNvLinkErrorCounter": _link_errors,
     "nvmlDeviceGetNvLinkState": _link_state,
     "nvmlDeviceGetNvLinkVersion": _link_version,
     "nvmlDeviceGetPciInfo_v3": _pci_info,
@@ -310,29 +300,27 @@ FUNCTIONS: Dict[str, Function] = {
     "nvmlDeviceGetPowerManagementDefaultLimit": _numbers("default_power_limit_watts"),
     "nvmlDeviceGetPowerManagementLimit": _numbers("power_limit_watts"),
     "nvmlDeviceGetPowerManagementLimitConstraints": _numbers("min_power_limit_watts", "max_power_limit_watts"),
-    "nvmlDeviceGetPowerUsage": _numbers("power_average_watts"),
+    "nvmlDeviceGetPowerUsage": _power,
     "nvmlDeviceGetProcessUtilization": _refusal(NOT_FOUND),  # no sample since the time asked for
     "nvmlDeviceGetRemappedRows": _numbers(
         "remapped_rows_correctable", "remapped_rows_uncorrectable", "remap_pending", "remap_failure"
     ),
-    "nvmlDeviceGetRetiredPages": _retired_pages,
+    "nvmlDeviceGetRetiredPages": retired_pages,
+    "nvmlDeviceGetRetiredPages_v2": retired_pages,
+    "nvmlDeviceGetRetiredPagesPendingStatus": _numbers("retired_pages_pending"),
     "nvmlDeviceGetSerial": _text("serial"),
+    "nvmlDeviceGetSramEccErrorStatus": _sram,
+    "nvmlDeviceGetSupportedEventTypes": _constant(XID_CRITICAL),
     "nvmlDeviceGetTemperature": _chosen({0: "temperature_celsius"}),
+    "nvmlDeviceGetTemperatureThreshold": _chosen({n: key + "_celsius" for n, key in enumerate(_THRESHOLDS)}),
     "nvmlDeviceGetTemperatureV": _temperature_v,
-    "nvmlDeviceGetTotalEccErrors": _chosen(
-        {
-            (0, 0): "ecc_volatile_corrected",
-            (1, 0): "ecc_volatile_uncorrected",
-            (0, 1): "ecc_aggregate_corrected",
-            (1, 1): "ecc_aggregate_uncorrected",
-        }
-    ),
+    "nvmlDeviceGetTotalEccErrors": _chosen(_ECC_COUNTERS),
     "nvmlDeviceGetTotalEnergyConsumption": _numbers("energy_joules"),
     "nvmlDeviceGetUUID": _text("uuid"),
     "nvmlDeviceGetUtilizationRates": _utilization,
     "nvmlDeviceGetVbiosVersion": _text("vbios_version"),
-    "nvmlDeviceIsMigDeviceHandle": _constant(0),
-    **_versions("nvmlDeviceGetComputeRunningProcesses", _processes("compute"), ("_v2", "_v3")),
-    **_versions("nvmlDeviceGetGraphicsRunningProcesses", _processes("graphics"), ("_v2", "_v3")),
-    **_versions("nvmlDeviceGetMPSComputeRunningProcesses", _processes("mps"), ("_v2", "_v3")),
+    "nvmlDeviceGetVirtualizationMode": _virtualization,
+    "nvmlDeviceIsMigDeviceHandle": _is_mig,
+    "nvmlDeviceValidateInforom": _inforom,
+    **PROCESS_FUNCTIONS,
 }

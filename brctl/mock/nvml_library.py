@@ -1,16 +1,15 @@
 """The mocked libnvidia-ml.so.1 as pynvml sees it: an object whose attributes are C functions."""
 
 import ctypes
-import itertools
+import json
 import time
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from .faults import Fault
-from .nvml_functions import (
-    DRIVER_NOT_LOADED,
-    FUNCTIONS,
-    GPU_IS_LOST,
+from ..node.host.machine import Overlay
+from .faults import Change
+from .nvml_answer import (
     INVALID_ARGUMENT,
+    NO_PERMISSION,
     NOT_FOUND,
     NOT_SUPPORTED,
     SUCCESS,
@@ -18,61 +17,40 @@ from .nvml_functions import (
     RefusedError,
     Values,
 )
-
-HANG_S = 3600.0
-"""As long as `hang` keeps a call: for ever, to anyone who waits."""
+from .nvml_errors import Errors
+from .nvml_events import Event, EventSets
+from .nvml_functions import FUNCTIONS
+from .nvml_lists import has_long_processes
+from .nvml_load import load, working
+from .nvml_setters import SETTABLE, SETTERS, Settings, hold_clocks, with_settings
+from .nvml_words import STRINGS
 
 _FIRST_HANDLE, _HANDLE_STEP = 0x10000, 0x100
-"""Handles are addresses that nobody follows."""
-
-ERROR_STRINGS = {
-    0: "Success",
-    1: "Uninitialized",
-    2: "Invalid Argument",
-    3: "Not Supported",
-    4: "Insufficient Permissions",
-    5: "Already Initialized",
-    6: "Not Found",
-    7: "Insufficient Size",
-    8: "Insufficient External Power",
-    9: "Driver Not Loaded",
-    10: "Timeout",
-    11: "Interrupt Request Issue",
-    12: "NVML Shared Library Not Found",
-    13: "Function Not Found",
-    14: "Corrupted infoROM",
-    15: "GPU is lost",
-    16: "GPU requires reset",
-    17: "Operating System Error",
-    18: "Driver/library version mismatch",
-    19: "In use by another client",
-    20: "Insufficient Memory",
-    21: "No data",
-    22: "vGPU ECC Not Supported",
-    23: "Insufficient Resources",
-    25: "Argument version mismatch",
-    26: "Requested functionality has been deprecated",
-    27: "Not Ready",
-    28: "GPU not found",
-    29: "Invalid State",
-    999: "Unknown Error",
-}
-"""What nvmlErrorString says. Those that nvidia-smi prints in public logs are its own words, the rest nvml.h's."""
+"""Handles are addresses that nobody follows. A GPU's is followed by those of its MIG devices."""
 
 
 class Library:
     """A name that begins with `nvml` is a function, unless the machine lists it as missing: pynvml then says
     FUNCTION_NOT_FOUND. One that the mock does not know answers NOT_SUPPORTED."""
 
-    def __init__(self, nvml: Mapping[str, Any], faults: Sequence[Fault]) -> None:
+    def __init__(
+        self, nvml: Mapping[str, Any], changes: Sequence[Change] = (), overlay: Optional[Overlay] = None
+    ) -> None:
         self._nvml = nvml
-        self._missing = frozenset(nvml.get("missing_functions") or ())
-        self._no_driver = any(fault.name == "no-driver" for fault in faults)
+        self._missing = set(nvml.get("missing_functions") or ())
+        if has_long_processes(nvml):
+            self._missing.add("nvmlDeviceGetRunningProcessDetailList")  # what replaced them came later
         self._users = 0
-        self._gpus: Dict[int, _Gpu] = {}
-        for index, own in enumerate(nvml["gpus"]):
-            values = dict(nvml.get("defaults") or {}, **own, index=index)
-            self._gpus[index] = _Gpu(values, [fault for fault in faults if fault.gpu_index == index])
+        self._errors = Errors(nvml.get("errors") or {}, nvml.get("seed") or 0)
+        self._gpus = [_Gpu(nvml, index, changes, overlay) for index in range(len(nvml["gpus"]))]
+        now = time.monotonic()
+        self._events = EventSets(
+            [
+                Event(now + xid["after_s"], gpu.handle, xid["xid"])
+                for gpu in self._gpus
+                for xid in gpu.values.get("xids") or ()
+            ]
+        )
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("nvml") or name in self._missing:
@@ -85,12 +63,13 @@ class Library:
 
     def _call(self, name: str, arguments: Sequence[Any]) -> Any:
         if name == "nvmlErrorString":
-            return ERROR_STRINGS.get(arguments[0], "Unknown Error").encode()
+            return STRINGS.get(arguments[0], "Unknown Error").encode()
         try:
             if name not in _WITHOUT_INIT and not self._users:
                 raise RefusedError(UNINITIALIZED)
-            if name in _OF_THE_LIBRARY:
-                _OF_THE_LIBRARY[name](self, *arguments)
+            if name in OF_THE_LIBRARY:
+                self._errors.suffer(name)
+                OF_THE_LIBRARY[name](self, *arguments)
             else:
                 self._ask_gpu(name, *arguments)
         except RefusedError as refused:
@@ -98,19 +77,30 @@ class Library:
         return SUCCESS
 
     def _ask_gpu(self, name: str, handle: Any = None, *arguments: Any) -> None:
-        address = ctypes.cast(handle, ctypes.c_void_p).value or 0
-        gpu = self._gpus.get((address - _FIRST_HANDLE) // _HANDLE_STEP) if address % _HANDLE_STEP == 0 else None
-        if gpu:
-            gpu.suffer()
-        if name not in FUNCTIONS:
+        try:
+            gpu, part = self._at(handle)
+        except RefusedError:
+            raise RefusedError(INVALID_ARGUMENT if name in FUNCTIONS or name in SETTERS else NOT_SUPPORTED) from None
+        gpu.called()
+        gpu.errors.suffer(name)
+        if name in SETTERS:
+            if self._nvml.get("unprivileged"):
+                raise RefusedError(NO_PERMISSION)
+            gpu.set(SETTERS[name](gpu.values, *arguments))
+        elif name in FUNCTIONS:
+            FUNCTIONS[name](gpu.now() if part is None else gpu.mig_device(part), *arguments)
+        else:
             raise RefusedError(NOT_SUPPORTED)
-        if gpu is None:
+
+    def _at(self, handle: Any) -> "tuple[_Gpu, Optional[int]]":
+        """The GPU of a handle, and which of its MIG devices it is. Raises RefusedError: it is none."""
+        address = handle if isinstance(handle, int) else ctypes.cast(handle, ctypes.c_void_p).value or 0
+        index, part = divmod(address - _FIRST_HANDLE, _HANDLE_STEP)
+        if not 0 <= index < len(self._gpus) or part > len(self._gpus[index].mig_devices):
             raise RefusedError(INVALID_ARGUMENT)
-        FUNCTIONS[name](gpu.values, *arguments)
+        return self._gpus[index], part - 1 if part else None
 
     def _init(self, *_: Any) -> None:
-        if self._no_driver:
-            raise RefusedError(DRIVER_NOT_LOADED)
         self._users += 1
 
     def _shutdown(self) -> None:
@@ -134,45 +124,145 @@ class Library:
         output._obj.value = len(self._gpus)
 
     def _by_index(self, index: Any, output: Any) -> None:
-        self._open(self._gpus.get(index.value), output, INVALID_ARGUMENT)
+        gpu = self._gpus[index.value] if index.value < len(self._gpus) else None
+        self._open("nvmlDeviceGetHandleByIndex_v2", gpu, output, INVALID_ARGUMENT)
 
     def _by_uuid(self, uuid: Any, output: Any) -> None:
-        self._open(self._find("uuid", uuid.value.decode()), output, NOT_FOUND)
+        wanted = uuid.value.decode()
+        for gpu in self._gpus:
+            for part, device in enumerate(gpu.mig_devices):
+                if device["uuid"] == wanted:
+                    return _give_handle(gpu.handle + 1 + part, output)
+        return self._open("nvmlDeviceGetHandleByUUID", self._find("uuid", wanted), output, NOT_FOUND)
 
     def _by_serial(self, serial: Any, output: Any) -> None:
-        self._open(self._find("serial", serial.value.decode()), output, NOT_FOUND)
+        self._open("nvmlDeviceGetHandleBySerial", self._find("serial", serial.value.decode()), output, NOT_FOUND)
 
     def _by_pci(self, address: Any, output: Any) -> None:
-        self._open(self._find("pci_bus_id", _kernel_form(address.value.decode())), output, NOT_FOUND)
+        gpu = self._find("pci_bus_id", _kernel_form(address.value.decode()))
+        self._open("nvmlDeviceGetHandleByPciBusId_v2", gpu, output, NOT_FOUND)
 
     def _find(self, key: str, value: str) -> "Optional[_Gpu]":
-        return next((gpu for gpu in self._gpus.values() if gpu.values.get(key) == value), None)
+        return next((gpu for gpu in self._gpus if gpu.values.get(key) == value), None)
 
-    def _open(self, gpu: "Optional[_Gpu]", output: Any, otherwise: int) -> None:
+    def _open(self, name: str, gpu: "Optional[_Gpu]", output: Any, otherwise: int) -> None:
         if gpu is None:
             raise RefusedError(otherwise)
-        gpu.opened()
-        handle = _FIRST_HANDLE + _HANDLE_STEP * gpu.values["index"]
-        ctypes.cast(output, ctypes.POINTER(ctypes.c_void_p))[0] = handle
+        gpu.errors.suffer(name)
+        gpu.recall()
+        _give_handle(gpu.handle, output)
+
+    def _mig_device(self, handle: Any, index: Any, output: Any) -> None:
+        gpu, _ = self._at(handle)
+        gpu.errors.suffer("nvmlDeviceGetMigDeviceHandleByIndex")
+        if gpu.values.get("mig_enabled") is None:
+            raise RefusedError(NOT_SUPPORTED)
+        if index.value >= len(gpu.mig_devices):
+            raise RefusedError(NOT_FOUND)
+        _give_handle(gpu.handle + 1 + index.value, output)
+
+    def _mig_parent(self, handle: Any, output: Any) -> None:
+        _give_handle(self._at(handle)[0].handle, output)
+
+    def _create_events(self, output: Any) -> None:
+        _give_handle(self._events.create(), output)
+
+    def _register_events(self, handle: Any, types: Any, events: Any) -> None:
+        gpu, _ = self._at(handle)
+        gpu.errors.suffer("nvmlDeviceRegisterEvents")
+        self._events.register(_address(events), gpu.handle, types)
+
+    def _wait_events(self, events: Any, data: Any, timeout_ms: Any) -> None:
+        handle = self._events.wait(_address(events), data._obj, timeout_ms)
+        data._obj.device = ctypes.cast(ctypes.c_void_p(handle), type(data._obj.device))
+
+    def _free_events(self, events: Any) -> None:
+        self._events.free(_address(events))
 
 
 class _Gpu:
-    def __init__(self, values: Values, faults: Sequence[Fault]) -> None:
-        self.values = values
-        self._faults = faults
-        self._calls = itertools.count()
+    def __init__(
+        self, nvml: Mapping[str, Any], index: int, changes: Sequence[Change], overlay: Optional[Overlay]
+    ) -> None:
+        common = {"driver_version": nvml["driver_version"], "index": index}
+        self._given: Values = dict(nvml.get("defaults") or {}, **nvml["gpus"][index], **common)
+        self._seed = nvml.get("seed")
+        self._overlay, self._path = overlay, "nvml:gpu{}:".format(index)
+        self._settings: Settings = {}
+        self._ahead = [change for change in changes if change.gpu_index == index]
+        self._begun: List[Tuple[Change, float]] = []
+        self._calls = 0
+        self.handle = _FIRST_HANDLE + _HANDLE_STEP * index
+        self.errors = Errors(self._given.get("errors") or {}, index + 1000 * (self._seed or 0))
+        self.values: Values = self._given
+        self.recall()
 
-    def opened(self) -> None:
-        """A GPU that was lost before gives no handle; one that hangs does."""
-        if any(fault.name == "lost" and fault.after == 0 for fault in self._faults):
-            raise RefusedError(GPU_IS_LOST)
+    @property
+    def mig_devices(self) -> Sequence[Values]:
+        return self.values.get("mig_devices") or () if self.values.get("mig_enabled") else ()
 
-    def suffer(self) -> None:
-        """One call that takes this GPU's handle."""
-        number = next(self._calls)
-        for fault in self._faults:
-            if number >= fault.after:
-                _SUFFER[fault.name]()
+    def called(self) -> None:
+        """Count a call that takes its handle: changes wait for a number of them."""
+        if self._ahead:
+            due = [change for change in self._ahead if change.after <= self._calls]
+            self._begun += [(change, time.monotonic()) for change in due]
+            self._ahead = [change for change in self._ahead if change not in due]
+            self._calls += 1
+
+    def now(self) -> Values:
+        """Its values at this moment."""
+        if self._seed is None and not self._begun and self.values.get("locked_clocks_mhz") is None:
+            return self.values
+        time_s, values = time.monotonic(), dict(self.values)
+        if self._seed is not None:
+            values.update(working(values, load(self._seed, self.values["index"], time_s), time_s))
+        for change, since_s in self._begun:
+            values.update(change.values)
+            for key, rate in change.per_second.items():
+                values[key] = (values.get(key) or 0) + int(rate * (time_s - since_s))
+        hold_clocks(values)
+        return values
+
+    def mig_device(self, part: int) -> Values:
+        """The values of a MIG device: it has nothing but these."""
+        device, parent = self.mig_devices[part], self.values
+        instance = ("gpu_instance_id", "compute_instance_id")
+        own = [
+            process
+            for process in parent.get("processes") or ()
+            if all(process.get(key) == device[key] for key in instance)
+        ]
+        return {
+            **{key: parent[key] for key in ("driver_version", "compute_capability") if key in parent},
+            "memory_reserved_bytes": 0,
+            **device,
+            "name": "{} MIG {}".format(parent["name"], device["profile"]),
+            "index": part,
+            "is_mig": 1,
+            "processes": own,
+        }
+
+    def set(self, settings: Settings) -> None:
+        if self._overlay:
+            for key, value in settings.items():
+                self._overlay.write(self._path + key, json.dumps(value))
+        self._settings.update(settings)
+        self.values = with_settings(self._given, self._settings)
+
+    def recall(self) -> None:
+        """Take what was set by other processes."""
+        if self._overlay:
+            texts = {key: self._overlay.read(self._path + key) for key in SETTABLE}
+            self._settings = {key: json.loads(text) for key, text in texts.items() if text is not None}
+            self.values = with_settings(self._given, self._settings)
+
+
+def _give_handle(address: int, output: Any) -> None:
+    ctypes.cast(output, ctypes.POINTER(ctypes.c_void_p))[0] = address
+
+
+def _address(handle: Any) -> int:
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
 def _kernel_form(address: str) -> str:
@@ -181,18 +271,8 @@ def _kernel_form(address: str) -> str:
     return "{:0>4}:{}".format(domain.lstrip("0"), rest)
 
 
-def _hang() -> None:
-    time.sleep(HANG_S)
-
-
-def _lose() -> None:
-    raise RefusedError(GPU_IS_LOST)
-
-
-_SUFFER: Dict[str, Callable[[], None]] = {"hang": _hang, "lost": _lose}
-
 _WITHOUT_INIT = ("nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags")
-_OF_THE_LIBRARY: Dict[str, Callable[..., None]] = {
+OF_THE_LIBRARY: Dict[str, Callable[..., None]] = {
     **dict.fromkeys(_WITHOUT_INIT, Library._init),
     "nvmlShutdown": Library._shutdown,
     "nvmlSystemGetDriverVersion": Library._driver_version,
@@ -200,8 +280,15 @@ _OF_THE_LIBRARY: Dict[str, Callable[..., None]] = {
     "nvmlSystemGetCudaDriverVersion": Library._cuda_version,
     "nvmlSystemGetCudaDriverVersion_v2": Library._cuda_version,
     "nvmlDeviceGetCount_v2": Library._count,
+    "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": Library._mig_parent,
     "nvmlDeviceGetHandleByIndex_v2": Library._by_index,
     "nvmlDeviceGetHandleByUUID": Library._by_uuid,
     "nvmlDeviceGetHandleBySerial": Library._by_serial,
     "nvmlDeviceGetHandleByPciBusId_v2": Library._by_pci,
+    "nvmlDeviceGetMigDeviceHandleByIndex": Library._mig_device,
+    "nvmlDeviceRegisterEvents": Library._register_events,
+    "nvmlEventSetCreate": Library._create_events,
+    "nvmlEventSetFree": Library._free_events,
+    "nvmlEventSetWait_v2": Library._wait_events,
 }
+"""What takes no handle of a GPU alone."""

@@ -10,6 +10,7 @@ import time
 from typing import Callable, Tuple
 
 from .diagnose import engine
+from .facts import Inventory
 from .frame import Frame, Unpacker, pack
 from .host import Host
 from .probe import inventory
@@ -22,11 +23,22 @@ _CHUNK = 65536
 def answer(host: Host, request: Request) -> Report:
     """Do what is asked, here and now."""
     began, clock = time.time(), time.monotonic()
+    if request.action == "bundle":
+        seen, bundle = _record(host)
+        return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
     seen = inventory(host)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":
         findings = engine.run(seen, request.expected, request.overrides, tags=("inventory",))
     return Report(request.node, began, time.monotonic() - clock, host.mock, seen, findings)
+
+
+def _record(host: Host) -> Tuple[Inventory, str]:
+    """What the machine is, and a recording of all that was read to tell."""
+    from .host.recording import Recording  # of no use to the others
+
+    recording = Recording(host)
+    return inventory(recording), recording.bundle()
 
 
 def serve(host: Host, source: int, sink: int) -> None:

@@ -14,6 +14,10 @@ CALL_LIMIT_S = 3.0
 """One call to the machine: a file, an NVML query. nvidia-smi's own slowest query on a healthy board takes 1.5 s."""
 
 
+_GLANCE_S = 0.05
+"""How often the one who waits looks which call it is that he waits for."""
+
+
 class HungError(Exception):
     """A call did not return in time. `call` names it."""
 
@@ -43,7 +47,7 @@ class _Worker(threading.Thread, Generic[T]):
             left = since + limit_s - time.monotonic()
             if left <= 0:
                 return HungError(call, limit_s)
-            self.join(left)
+            self.join(min(left, _GLANCE_S))  # it may be in a call of a shorter limit by then
         return self.outcome[0]
 
 

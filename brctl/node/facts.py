@@ -172,9 +172,15 @@ class GpuIdentity(NamedTuple):
     serial: Optional[str]
     vbios: Optional[str]
     memory_bytes: Optional[int]
-    """Total; None on unified memory."""
+    """Total. On unified memory, the host's MemTotal, which CPU and GPU share."""
     mig_enabled: Optional[bool]
     persistence_mode: Optional[bool]
+    unified_memory: Optional[bool] = None
+    """True for a GPU without memory of its own (GB10, Jetson); None where the library does not tell."""
+    virtualization_mode: Optional[str] = None
+    """`none`, `pass-through`, `vgpu` (we are a guest with a part of the GPU), `host-vgpu`, `host-vsga`."""
+    inforom_version: Optional[str] = None
+    """Of the image: `G520.0200.00.05`."""
 
 
 class GpuTelemetry(NamedTuple):
@@ -183,17 +189,27 @@ class GpuTelemetry(NamedTuple):
     gpu_utilization_percent: Optional[int]
     memory_utilization_percent: Optional[int]
     memory_used_bytes: Optional[int]
+    """Without what the driver reserves, where it tells that apart. On unified memory, by all of the host."""
     memory_reserved_bytes: Optional[int]
+    """None where the driver counts it as used."""
     memory_free_bytes: Optional[int]
     temperature_celsius: Optional[int]
     memory_temperature_celsius: Optional[int]
     power_watts: Optional[float]
+    """The last second's average; on A100 and what came before Ampere, of this moment (nvml.h)."""
     sm_clock_mhz: Optional[int]
     memory_clock_mhz: Optional[int]
     performance_state: Optional[int]
     """0 is the fastest (P0)."""
     clocks_event_reasons: Optional[Tuple[str, ...]]
     """NVML's names in lower case: `gpu_idle`, `sw_power_cap`, `hw_thermal_slowdown`, ..."""
+    temperature_margin_celsius: Optional[int] = None
+    """Degrees left until the GPU slows down: it counts down (nvidia-smi's `GPU T.Limit Temp`; Ada, Hopper, later)."""
+    sw_power_cap_ns: Optional[int] = None
+    """This and the next: for how long since the driver was loaded. None of them is a verdict by itself."""
+    sw_thermal_slowdown_ns: Optional[int] = None
+    hw_thermal_slowdown_ns: Optional[int] = None
+    hw_power_brake_slowdown_ns: Optional[int] = None
 
 
 class GpuPcie(NamedTuple):
@@ -203,6 +219,8 @@ class GpuPcie(NamedTuple):
     """Of the link: the lesser of the two ends."""
     max_width: Optional[int]
     replay_counter: Optional[int]
+    device_max_generation: Optional[int] = None
+    """Of the GPU alone, which a slot of less cannot reach."""
 
 
 class GpuLink(NamedTuple):
@@ -227,10 +245,21 @@ class GpuErrors(NamedTuple):
     remap_pending: Optional[bool]
     remap_failure: Optional[bool]
     retired_pages_sbe: Optional[int]
+    """For single-bit errors; pages are retired before Ampere, rows remapped since."""
     retired_pages_dbe: Optional[int]
     recovery_action: Optional[str]
     """`none`, `gpu-reset`, `node-reboot`, `drain-p2p`, `drain-and-reset`, `recover-imex-domain`, `bus-reset`,
     `system-reboot`, or NVML's number for a newer one (field 230, driver 550 and later)."""
+    retired_pages_pending: Optional[bool] = None
+    """Pages wait for a reboot to be retired."""
+    sram_volatile_parity: Optional[int] = None
+    """This and the next: uncorrected errors of SRAM, by how they were found; the totals above have them too."""
+    sram_volatile_secded: Optional[int] = None
+    sram_aggregate_parity: Optional[int] = None
+    sram_aggregate_secded: Optional[int] = None
+    sram_threshold_exceeded: Optional[bool] = None
+    """Too many of them: the board is to be replaced."""
+    inforom_valid: Optional[bool] = None
 
 
 class GpuLimits(NamedTuple):
@@ -243,13 +272,54 @@ class GpuLimits(NamedTuple):
     max_power_limit_watts: Optional[float]
     max_sm_clock_mhz: Optional[int]
     max_memory_clock_mhz: Optional[int]
+    slowdown_celsius: Optional[int] = None
+    """This and the next: the GPU's temperature at which that happens (Ampere and earlier)."""
+    shutdown_celsius: Optional[int] = None
+    slowdown_margin_celsius: Optional[int] = None
+    """This and the next: likewise, as a margin (see `temperature_margin_celsius`): -2, -8."""
+    shutdown_margin_celsius: Optional[int] = None
 
 
 class GpuProcess(NamedTuple):
     pid: int
+    """As the driver knows it: in the PID namespace of the host."""
     kind: str
     """`compute` or `graphics`"""
     memory_bytes: Optional[int]
+    gpu_instance_id: Optional[int] = None
+    compute_instance_id: Optional[int] = None
+    present: Optional[bool] = None
+    """False: no such process is to be seen from here; it ended, or is in another PID namespace. None: not looked."""
+
+
+class GpuFabric(NamedTuple):
+    """Whether a GPU has joined the NVSwitch fabric."""
+
+    state: str
+    """`not-started`, `in-progress` or `completed`."""
+    status: Optional[str]
+    """How it ended: `Success`, or an error in NVML's words. None before."""
+    clique_id: Optional[int]
+    cluster_uuid: Optional[str]
+    """None outside a multi-node fabric."""
+    unhealthy: Optional[Tuple[str, ...]]
+    """What is wrong, of `degraded-bandwidth`, `route-recovery`, `route-unhealthy`, `access-timeout-recovery` and
+    `incorrect-configuration`; None where the GPU does not tell."""
+
+
+class GpuInstance(NamedTuple):
+    """One MIG device: a compute instance in a GPU instance."""
+
+    mig_index: int
+    uuid: Optional[str]
+    gpu_instance_id: Optional[int]
+    compute_instance_id: Optional[int]
+    profile: Optional[str]
+    """`3g.40gb`; `1c.3g.40gb` where compute instances share a GPU instance."""
+    memory_bytes: Optional[int]
+    """Of the GPU instance: compute instances of one share it, so it is not to be added up over them."""
+    memory_used_bytes: Optional[int]
+    multiprocessors: Optional[int]
 
 
 class Gpu(NamedTuple):
@@ -271,8 +341,30 @@ class Gpu(NamedTuple):
     errors: Optional[GpuErrors] = None
     limits: Optional[GpuLimits] = None
     processes: Optional[Tuple[GpuProcess, ...]] = None
+    fabric: Optional[GpuFabric] = None
+    """None: this GPU is on no NVSwitch."""
+    instances: Optional[Tuple[GpuInstance, ...]] = None
+    """Its MIG devices; None where MIG is off. What such a GPU does not tell as a whole is None."""
     unsupported: Tuple[str, ...] = ()
     """Calls that this GPU answered with 'not supported' and that are not asked again."""
+    vendor: Optional[str] = None
+    """`nvidia`, `amd`, `biren`: whose library lists it."""
+
+
+class AcceleratorLibrary(NamedTuple):
+    """What a vendor's GPUs are read with, found or not."""
+
+    vendor: str
+    """`nvidia`, `amd`, `biren`"""
+    source: str
+    """`libnvidia-ml.so.1`, or the vendor's command."""
+    found: bool
+    """It answers."""
+    message: Optional[str]
+    """Why not, in its own words."""
+    gpu_count: Optional[int]
+    tested_on_hardware: bool
+    """False: what brctl does with it was tested on recorded or mocked answers alone."""
 
 
 class AcceleratorDriver(NamedTuple):
@@ -300,3 +392,5 @@ class Inventory(NamedTuple):
     accelerator_driver: Optional[AcceleratorDriver] = None
     gpus: Optional[Tuple[Gpu, ...]] = None
     problems: Tuple[Problem, ...] = ()
+    accelerator_libraries: Optional[Tuple[AcceleratorLibrary, ...]] = None
+    """One for each vendor that brctl knows."""

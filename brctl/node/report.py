@@ -93,6 +93,8 @@ class Report(NamedTuple):
     findings: Tuple[Finding, ...] = ()
     errors: Tuple[NodeError, ...] = ()
     schema_version: int = SCHEMA_VERSION
+    bundle: Optional[str] = None
+    """What `brctl diagnose bundle` writes: this machine as JSON text, in the form that `--mock FILE` reads."""
 
 
 class InvalidReportError(Exception):

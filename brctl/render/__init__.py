@@ -11,11 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..node.report import Report
-
 if TYPE_CHECKING:
     from ..config.mistake import Mistake
     from ..config.reference import Explanation, Value
+    from ..node.report import Report
 
 
 def prepare(form: str) -> None:
@@ -35,6 +34,16 @@ def show(report: Report, form: str, verbose: bool) -> None:
     from .terminal import Terminal
 
     return inventory(Terminal(), report, verbose)
+
+
+def capabilities(report: Report, form: str) -> None:
+    """What can be read of the GPUs."""
+    if form != "table":
+        return _reports("node-manager capabilities", report, form)
+    from .libraries import libraries
+    from .terminal import Terminal
+
+    return libraries(Terminal(), report)
 
 
 def check(report: Report, form: str, quiet: bool, verbose: bool) -> None:

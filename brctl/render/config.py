@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..config.mistake import Mistake
 from ..config.reference import Explanation, Value, plain
-from .terminal import Column, Terminal, clean
+from .terminal import Column, Terminal
 
 
 def values_table(terminal: Terminal, nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> None:
@@ -35,7 +35,7 @@ def explain(terminal: Terminal, it: Explanation) -> None:
         ("keys", ", ".join(it.keys)),
     ):
         if text:
-            terminal.hanging(Text(f"  {label:9}", style="bold"), clean(text), 11)
+            terminal.hanging(Text(f"  {label:9}", style="bold"), text, 11)
 
 
 def values_data(nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> dict[str, Any]:
@@ -63,4 +63,4 @@ def _mistake(it: Mistake) -> dict[str, Any]:
 
 
 def _style(cell: str, origin: str) -> Text:
-    return Text(clean(cell), style="dim" if origin == "default" else "")
+    return Text(cell, style="dim" if origin == "default" else "")

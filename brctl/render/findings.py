@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from ..node.report import Finding, Report, Status
-from .terminal import STYLES, Terminal, clean, mocked
+from .terminal import STYLES, Terminal, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody: shown with their evidence, and alone where --quiet is given."""
@@ -32,7 +32,7 @@ def _folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
     for finding in shown:
         same = finding.status in (Status.UNKNOWN, Status.NA)
         key = (finding.status, finding.subject, finding.summary) if same else finding
-        groups.setdefault(key, ([], finding))[0].append(clean(finding.check))
+        groups.setdefault(key, ([], finding))[0].append(finding.check)
     return list(groups.values())
 
 
@@ -43,7 +43,7 @@ def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
 
 
 def _title(report: Report) -> Text:
-    title = Text(clean(report.node), style="bold")
+    title = Text(report.node, style="bold")
     if report.mock:
         title.append(mocked(report.mock), style="yellow")
     for status, number in Counter(finding.status for finding in report.findings).items():
@@ -56,7 +56,7 @@ def _one(terminal: Terminal, finding: Finding, checks: Sequence[str], width: int
     status = finding.status
     head = Text.assemble((f"{status.value.upper():8}", STYLES[status]), f"{checks[0]:{width}}  ")
     indent = head.cell_len
-    terminal.hanging(head, clean(finding.summary), indent)
+    terminal.hanging(head, finding.summary, indent)
     if len(checks) > 1:
         terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
     if verbose or status in _CALLS:
@@ -65,7 +65,7 @@ def _one(terminal: Terminal, finding: Finding, checks: Sequence[str], width: int
 
 
 def _details(finding: Finding) -> Sequence[Text]:
-    lines = [Text(clean(f"{item.what}: {item.value}  ({item.source})"), style="dim") for item in finding.evidence]
+    lines = [Text(f"{item.what}: {item.value}  ({item.source})", style="dim") for item in finding.evidence]
     if finding.remedy:
-        lines.append(Text.assemble(("do: ", "bold"), clean(finding.remedy)))
+        lines.append(Text.assemble(("do: ", "bold"), finding.remedy))
     return lines

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from ..node.facts import Gpu, Inventory, Mount, Nic, NumaNode, RdmaPort
+from ..node.facts import Gpu, GpuInstance, Inventory, Mount, Nic, NumaNode, RdmaPort
 from ..node.report import Report
-from .terminal import Column, Terminal, clean, mocked, natural
+from .terminal import Column, Terminal, mocked, natural
 
 _GPU_COLUMNS = (
     Column("GPU", right=True),
@@ -22,6 +22,17 @@ _GPU_COLUMNS = (
     Column("Nearest NIC", rank=1),
     Column("VBIOS", rank=7),
     Column("UUID", rank=8),
+)
+_INSTANCE_COLUMNS = (
+    Column("GPU", right=True),
+    Column("MIG", right=True),
+    Column("Profile"),
+    Column("GI", right=True),
+    Column("CI", right=True),
+    Column("Memory", right=True),
+    Column("Used", rank=1, right=True),
+    Column("SMs", rank=2, right=True),
+    Column("UUID", rank=3),
 )
 _NIC_COLUMNS = (
     Column("NIC"),
@@ -44,7 +55,7 @@ _QUIET_KINDS = ("loopback", "veth", "virtual")
 def inventory(terminal: Terminal, report: Report, verbose: bool) -> None:
     """Print a Report's inventory; without one, print nothing: its errors are on stderr."""
     seen = report.inventory
-    title = Text(clean(report.node), style="bold")
+    title = Text(report.node, style="bold")
     if report.mock:
         title.append(mocked(report.mock), style="yellow")
     terminal.line(title)
@@ -57,7 +68,7 @@ def inventory(terminal: Terminal, report: Report, verbose: bool) -> None:
         _mounts(terminal, seen.mounts)
         _sysctls(terminal, seen)
     for problem in seen.problems:
-        terminal.line(Text(f"{problem.part}: not read ({problem.reason}): {clean(problem.message)}", style="magenta"))
+        terminal.line(Text(f"{problem.part}: not read ({problem.reason}): {problem.message}", style="magenta"))
 
 
 def _host(terminal: Terminal, seen: Inventory) -> None:
@@ -68,7 +79,7 @@ def _host(terminal: Terminal, seen: Inventory) -> None:
         *((f"NUMA {node.id}", _numa(node)) for node in seen.numa or ()),
         ("Driver", _driver(seen)),
     ):
-        text = ", ".join(clean(part) for part in parts if part)
+        text = ", ".join(part for part in parts if part)
         if text:
             terminal.hanging(Text(f"  {label:8}", style="bold"), text, 10)
 
@@ -118,7 +129,25 @@ def _gpus(terminal: Terminal, seen: Inventory) -> None:
     for gpu in seen.gpus:
         if gpu.fault:
             text = f"GPU {_number(gpu)} {gpu.uuid or 'UUID unknown'}: {gpu.fault.call}: {gpu.fault.message}"
-            terminal.line(Text(clean(text), style="bold red"))
+            terminal.line(Text(text, style="bold red"))
+    instances = [_instance_row(gpu, instance) for gpu in seen.gpus for instance in gpu.instances or ()]
+    if instances:
+        terminal.line()
+        terminal.table(_INSTANCE_COLUMNS, instances)
+
+
+def _instance_row(gpu: Gpu, instance: GpuInstance) -> list[Text | str | None]:
+    return [
+        _number(gpu),
+        str(instance.mig_index),
+        instance.profile,
+        _maybe(instance.gpu_instance_id),
+        _maybe(instance.compute_instance_id),
+        _size(instance.memory_bytes) if instance.memory_bytes is not None else None,
+        _size(instance.memory_used_bytes) if instance.memory_used_bytes is not None else None,
+        _maybe(instance.multiprocessors),
+        instance.uuid,
+    ]
 
 
 def _gpu_row(gpu: Gpu) -> list[Text | str | None]:
@@ -138,12 +167,18 @@ def _gpu_row(gpu: Gpu) -> list[Text | str | None]:
         *place,
         _size(memory) if memory is not None else None,
         _links(gpu),
-        f"{'-' if watts is None else round(watts)}/{'-' if limit is None else round(limit)} W",
+        _power(watts, limit),
         f"{celsius} C" if celsius is not None else None,
         nic,
         identity.vbios if identity else None,
         gpu.uuid,
     ]
+
+
+def _power(watts: float | None, limit: float | None) -> str | None:
+    if watts is None and limit is None:
+        return None
+    return f"{'-' if watts is None else round(watts)}/{'-' if limit is None else round(limit)} W"
 
 
 def _number(gpu: Gpu) -> str:
@@ -175,7 +210,7 @@ def _nic_row(nic: Nic, port: RdmaPort | None) -> list[Text | str | None]:
     return [
         nic.name,
         nic.kind,
-        Text(clean(nic.operstate), style="green" if up else "dim"),
+        Text(nic.operstate, style="green" if up else "dim"),
         _speed(nic.speed_mbps),
         str(nic.mtu),
         f"{port.device} {port.state}" if port else nic.rdma,

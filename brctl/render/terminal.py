@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..node.report import Mock, Status
+from .clean import clean
 
 STYLES = {
     Status.CRIT: "bold red",
@@ -23,27 +24,23 @@ STYLES = {
 _GAP = 2
 _NARROWEST = 24
 """Cells that a paragraph needs to be read at all."""
+_LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
 _PIPE_COLUMNS = 160
 """Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NUMBER = re.compile("([0-9]+)")
-
-
-def clean(text: str) -> str:
-    """Text from a machine without what a terminal would obey: control characters, also those that turn text around."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts mlx5_2 before mlx5_10."""
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in _NUMBER.split(name)]
+    pieces = _NUMBER.split(name)  # every second one is a number
+    return [(int(piece), "") if place % 2 else (-1, piece) for place, piece in enumerate(pieces)]
 
 
 def mocked(mock: Mock) -> str:
     """What every screen says of a machine that is not there."""
     origin = "recorded from hardware" if mock.recorded else "composed"
-    return f"  mock machine {clean(mock.machine)}, {origin}"
+    return f"  mock machine {mock.machine}, {origin}"
 
 
 class Column(NamedTuple):
@@ -65,6 +62,8 @@ class Terminal:
         self.console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         if not self.console.is_terminal and not _columns_given():
             self.console.width = _PIPE_COLUMNS
+        elif self.console.width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0
+            self.console.width = _UNKNOWN_COLUMNS
 
     def line(self, text: Text | str = "", indent: int = 0) -> None:
         """One paragraph, wrapped at the terminal's width under its own indent."""
@@ -73,10 +72,10 @@ class Terminal:
     def hanging(self, head: Text, text: Text | str, indent: int) -> None:
         """`head` and beside it a paragraph that wraps under itself; under `head` where there is no room beside it."""
         if head.cell_len and self.console.width - indent < _NARROWEST:
-            self._print([head])
+            self._print([_clean(head)])
             return self.line(text, indent=4)
-        lines = self._wrap(Text(text) if isinstance(text, str) else text, self.console.width - indent)
-        heads = [head, *[Text()] * (len(lines) - 1)]
+        lines = self._wrap(_clean(text), self.console.width - indent)
+        heads = [_clean(head), *[Text()] * (len(lines) - 1)]
         return self._print([_padded(before, indent) + line for before, line in zip(heads, lines, strict=True)])
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str | None]]) -> None:
@@ -122,9 +121,14 @@ def _columns_given() -> bool:
 
 def _cell(value: Text | str | None) -> Text:
     """None is shown as `-`: not there, which is not 0."""
-    if value is None:
-        return Text("-", style="dim")
-    return value if isinstance(value, Text) else Text(clean(value))
+    return Text("-", style="dim") if value is None else _clean(value)
+
+
+def _clean(value: Text | str) -> Text:
+    """The one place where text gets in, so that nobody can forget to clean it."""
+    text = Text(value) if isinstance(value, str) else value.copy()
+    text.plain = clean(text.plain)
+    return text
 
 
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> tuple[list[int], list[int]]:

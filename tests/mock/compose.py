@@ -4,25 +4,56 @@ A composed machine is one of our own: figures of real hardware that belong toget
 """
 
 import json
+from os.path import dirname
 from pathlib import Path
 from typing import Any
 
 import compose_cpu_only
+import compose_dgx_a100
 import compose_dgx_h100
+import compose_guests
+import compose_hgx_b200
+import compose_hgx_h200
+import compose_l40s_pcie
+import compose_node
+import compose_old_driver
 
 FOLDER = Path(__file__).resolve().parents[2] / "brctl" / "mock" / "machines"
 
 
 def machines() -> dict[str, str]:
     """The text of each machine's JSON, by the file's name."""
-    composed = (compose_cpu_only.machine(), compose_dgx_h100.machine())
+    nodes = (
+        compose_dgx_a100.node(),
+        compose_dgx_h100.node(),
+        compose_guests.h100_mig(),
+        compose_guests.sixteen_gpus(),
+        compose_guests.vgpu_guest(),
+        compose_hgx_b200.node(),
+        compose_hgx_h200.node(),
+        compose_l40s_pcie.node(),
+        compose_old_driver.node(),
+    )
+    composed = (compose_cpu_only.machine(), *map(compose_node.machine, nodes))
     return {machine["name"] + ".json": render(machine) for machine in composed}
 
 
 def render(machine: dict[str, Any]) -> str:
-    """One line for each file, command and GPU, so that a change reads well in a diff."""
+    """One line for each folder, command and GPU, so that a change reads well in a diff."""
+    machine = {**machine, "files": fold(machine["files"])}
     parts = (f" {json.dumps(key)}: {spread(part, 2 if key == 'nvml' else 1, ' ')}" for key, part in machine.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def fold(files: dict[str, Any]) -> dict[str, Any]:
+    """Files of one folder in an object of their own: `"/a/b/": {"c": ...}`."""
+    folders: dict[str, dict[str, Any]] = {}
+    for path, entry in files.items():
+        folders.setdefault(dirname(path) + "/", {})[path.rpartition("/")[2]] = entry
+    folded: dict[str, Any] = {}
+    for folder, entries in folders.items():
+        folded |= {folder: entries} if len(entries) > 1 else {folder + name: entry for name, entry in entries.items()}
+    return folded
 
 
 def spread(value: Any, levels: int, indent: str) -> str:

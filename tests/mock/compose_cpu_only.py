@@ -7,11 +7,12 @@ from typing import Any
 
 from compose_parts import (
     LOOPBACK,
+    Cpu,
     Interface,
     Pci,
+    commands,
     cpu_files,
     driver_info,
-    ethtool,
     interface_files,
     memory_files,
     pci_files,
@@ -23,6 +24,8 @@ from compose_parts import (
 RELEASE = "6.8.0-45-generic"
 BOOT_ID = "6f1b5c1e-0d0b-4b6c-9a43-2f6f1f0a7c11"
 FIRMWARE = "229.0.154.0/pkg 229.1.123.0"
+
+CPU = Cpu("Intel(R) Xeon(R) Gold 6430", 2, 32, governor="schedutil")
 
 SYSCTLS = {
     "net.core.rmem_max": "212992",
@@ -73,15 +76,15 @@ def machine() -> dict[str, Any]:
         "files": {
             **system_files("cpu001", RELEASE, "Ubuntu 24.04.1 LTS", BOOT_ID, 3 * 86400.0),
             **product_files("Supermicro", "SYS-221H-TNR"),
-            **cpu_files("Intel(R) Xeon(R) Gold 6430", 2, 32, "schedutil"),
-            **memory_files((263851008, 264179712), 32),
+            **cpu_files(CPU),
+            **memory_files(CPU, (263851008, 264179712)),
             "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
             **sysctl_files(SYSCTLS),
             "/proc/self/mounts": MOUNTS,
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
         },
-        "commands": ethtool(interfaces),
+        "commands": commands(interfaces),
         "nvml": None,
     }
 

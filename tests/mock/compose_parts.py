@@ -12,7 +12,8 @@ KIB = 1024
 MIB = 1024 * KIB
 NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
-_SPEEDS = {2: "5.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
+_SPEEDS = {2: "5.0 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
+_LOOPBACK, _INFINIBAND = 772, 32  # ARPHRD_* of linux/if_arp.h
 
 
 class Pci(NamedTuple):
@@ -37,6 +38,23 @@ class Pci(NamedTuple):
         return "/sys/devices/" + "/".join(self.path)
 
 
+class Card(NamedTuple):
+    """A type of RDMA card."""
+
+    firmware: str
+    board: str
+    hca: str
+    rate: str
+    """Of a port with a link, as the kernel writes it."""
+
+
+class Gid(NamedTuple):
+    gid: str
+    type: str
+    netdev: str
+    """Empty on InfiniBand."""
+
+
 class Interface(NamedTuple):
     name: str
     index: int
@@ -52,15 +70,28 @@ class Interface(NamedTuple):
     arp_type: int = 1
     lower: tuple[str, ...] = ()
     master: str = ""
+    card: Card | None = None
+    """Of its RDMA device; None: it has none."""
+    gids: tuple[Gid, ...] = ()
+
+    @property
+    def is_infiniband(self) -> bool:
+        return self.arp_type == _INFINIBAND
 
 
-class Gid(NamedTuple):
-    gid: str
-    type: str
-    netdev: str
+class Cpu(NamedTuple):
+    model: str
+    sockets: int
+    cores: int
+    """Of each socket."""
+    threads: int = 2
+    """Of each core."""
+    vendor: str = "GenuineIntel"
+    governor: str = "performance"
+    """Empty: frequencies are nothing of this machine's, as in a virtual one."""
 
 
-LOOPBACK = Interface("lo", 1, "00:00:00:00:00:00", 65536, "unknown", arp_type=772)
+LOOPBACK = Interface("lo", 1, "00:00:00:00:00:00", 65536, "unknown", arp_type=_LOOPBACK)
 
 
 def link(place: str, target: str) -> Entry:
@@ -68,37 +99,42 @@ def link(place: str, target: str) -> Entry:
     return {"link": relpath(target, dirname(place))}
 
 
-def cpu_files(model: str, sockets: int, cores: int, governor: str) -> Files:
-    """Two threads a core, numbered as x86 firmware does: first a thread of every core, then the second ones."""
-    total = sockets * cores
+def cpu_files(cpu: Cpu) -> Files:
+    """Numbered as x86 firmware does: first a thread of every core, then the second ones."""
+    total = cpu.sockets * cpu.cores
     cpus = "/sys/devices/system/cpu"
     # /proc/cpuinfo is cut after the first CPU: the others' blocks are like it.
     files: Files = {
-        "/proc/cpuinfo": f"processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel name\t: {model}\n\n",
-        f"{cpus}/online": f"0-{2 * total - 1}\n",
+        "/proc/cpuinfo": f"processor\t: 0\nvendor_id\t: {cpu.vendor}\nmodel name\t: {cpu.model}\n\n",
+        f"{cpus}/online": f"0-{cpu.threads * total - 1}\n",
     }
-    for cpu in range(2 * total):
-        core = cpu % total
-        files[f"{cpus}/cpu{cpu}/topology/core_siblings_list"] = _socket_cpus(core // cores, sockets, cores)
-        files[f"{cpus}/cpu{cpu}/topology/thread_siblings_list"] = f"{core},{core + total}\n"
-        files[f"{cpus}/cpufreq/policy{cpu}/scaling_governor"] = governor + "\n"
+    for number in range(cpu.threads * total):
+        core = number % total
+        topology = f"{cpus}/cpu{number}/topology"
+        files[f"{topology}/core_siblings_list"] = _cpulist(core // cpu.cores, cpu.sockets, cpu.cores, cpu.threads)
+        files[f"{topology}/thread_siblings_list"] = ",".join(str(core + total * n) for n in range(cpu.threads)) + "\n"
+        if cpu.governor:
+            files[f"{cpus}/cpufreq/policy{number}/scaling_governor"] = cpu.governor + "\n"
     return files
 
 
-def memory_files(node_kib: Sequence[int], cores: int) -> Files:
-    """One NUMA node a socket; nearly all of the memory is free."""
-    total = sum(node_kib)
+def memory_files(cpu: Cpu, node_kib: Sequence[int], distances: Sequence[int] = (10, 21)) -> Files:
+    """Of NUMA nodes that share the cores equally; nearly all of the memory is free. `distances`: to the node itself,
+    to those of the same socket where there are several, and to all others."""
+    total, nodes = sum(node_kib), len(node_kib)
+    of_a_socket = nodes // cpu.sockets
     files: Files = {
         "/proc/meminfo": f"MemTotal:       {total} kB\nMemFree:        {total // 100 * 94} kB\n"
         f"MemAvailable:   {total // 100 * 96} kB\nSwapTotal:             0 kB\nSwapFree:              0 kB\n",
-        "/sys/devices/system/node/online": f"0-{len(node_kib) - 1}\n",
+        "/sys/devices/system/node/online": f"0-{nodes - 1}\n" if nodes > 1 else "0\n",
     }
     for node, kib in enumerate(node_kib):
         folder = f"/sys/devices/system/node/node{node}"
-        distances = ("10" if other == node else "21" for other in range(len(node_kib)))
-        files[f"{folder}/cpulist"] = _socket_cpus(node, len(node_kib), cores)
+        near = [distances[1 if other // of_a_socket == node // of_a_socket else -1] for other in range(nodes)]
+        near[node] = distances[0]
+        files[f"{folder}/cpulist"] = _cpulist(node, nodes, cpu.sockets * cpu.cores // nodes, cpu.threads)
         files[f"{folder}/meminfo"] = f"Node {node} MemTotal:       {kib} kB\n"
-        files[f"{folder}/distance"] = " ".join(distances) + "\n"
+        files[f"{folder}/distance"] = " ".join(map(str, near)) + "\n"
     return files
 
 
@@ -171,44 +207,107 @@ def driver_info(driver: str, version: str, firmware: str, pci: Pci) -> str:
     )
 
 
-def ethtool(interfaces: Iterable[Interface]) -> dict[str, dict[str, str]]:
-    return {
-        f"ethtool -i {interface.name}": {"stdout": interface.driver_info} for interface in interfaces if interface.pci
-    }
+def commands(interfaces: Sequence[Interface]) -> dict[str, dict[str, str]]:
+    """`ethtool` of each interface that is on the PCI bus, `ibv_devinfo` of each InfiniBand port."""
+    found = {f"ethtool -i {one.name}": {"stdout": one.driver_info} for one in interfaces if one.pci}
+    for number, one in enumerate(with_rdma(interfaces)):
+        device = f"mlx5_{number}"
+        if one.is_infiniband:
+            found[f"ibv_devinfo -d {device} -i 1"] = {"stdout": _DEVINFO.format(device)}
+        elif one.gids:
+            found[f"ethtool -S {one.name}"] = {"stdout": _STATISTICS}
+    return found
 
 
-def rdma_files(
-    name: str, interface: Interface, gids: Sequence[Gid], firmware: str, board: str, hca: str, rate: str
-) -> Files:
-    """A RoCE device of one port. One with no GIDs has no link: the kernel then shows a placeholder for its rate."""
-    assert interface.pci
+_DEVINFO = """\
+hca_id:\t{}
+\tphys_port_cnt:\t\t\t1
+\t\tport:\t1
+\t\t\tstate:\t\t\tPORT_ACTIVE (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\t4096 (5)
+\t\t\tlink_layer:\t\tInfiniBand
+"""
+
+_STATISTICS = """\
+NIC statistics:
+     rx_packets: 1482306
+     rx_bytes: 1186204811
+     tx_packets: 1398811
+     tx_bytes: 1012480032
+     rx_out_of_buffer: 0
+     rx_discards_phy: 0
+     tx_discards_phy: 0
+     rx_pause_ctrl_phy: 0
+     tx_pause_ctrl_phy: 0
+     tx_pause_storm_warning_events: 0
+     tx_pause_storm_error_events: 0
+     rx_prio0_discards: 0
+     rx_prio0_pause: 0
+     tx_prio0_pause: 0
+     rx_prio3_bytes: 84211905310276
+     rx_prio3_packets: 20514782101
+     rx_prio3_discards: 0
+     tx_prio3_bytes: 84190310577132
+     tx_prio3_packets: 20509512466
+     rx_prio3_pause: 0
+     rx_prio3_pause_duration: 0
+     rx_prio3_pause_transition: 0
+     tx_prio3_pause: 0
+     tx_prio3_pause_duration: 0
+     tx_prio3_pause_transition: 0
+"""
+"""A few of some 1500 that mlx5 has; RDMA is on priority 3."""
+
+
+def rdma_files(interfaces: Iterable[Interface]) -> Files:
+    """RDMA devices of one port each, numbered as the kernel finds them, by address."""
+    files: Files = {}
+    for number, interface in enumerate(with_rdma(interfaces)):
+        files |= _rdma_files(f"mlx5_{number}", interface)
+    return files
+
+
+def with_rdma(interfaces: Iterable[Interface]) -> list[Interface]:
+    return sorted((one for one in interfaces if one.card), key=lambda one: one.pci.address if one.pci else "")
+
+
+def _rdma_files(name: str, interface: Interface) -> Files:
+    """Without GIDs it has no link: the kernel then shows a placeholder for the rate."""
+    card, found = interface.card, interface.gids
+    assert card and interface.pci  # noqa: PT018
     folder, place = f"{interface.pci.folder}/infiniband/{name}", f"/sys/class/infiniband/{name}"
     port = f"{folder}/ports/1"
     files: Files = {
         place: link(place, folder),
         f"{folder}/device": link(f"{folder}/device", interface.pci.folder),
-        f"{folder}/fw_ver": firmware + "\n",
-        f"{folder}/board_id": board + "\n",
-        f"{folder}/hca_type": hca + "\n",
-        f"{port}/link_layer": "Ethernet\n",
-        f"{port}/state": "4: ACTIVE\n" if gids else "1: DOWN\n",
-        f"{port}/phys_state": "5: LinkUp\n" if gids else "3: Disabled\n",
-        f"{port}/rate": rate + "\n" if gids else "40 Gb/sec (4X QDR)\n",
+        f"{folder}/fw_ver": card.firmware + "\n",
+        f"{folder}/board_id": card.board + "\n",
+        f"{folder}/hca_type": card.hca + "\n",
+        f"{port}/link_layer": "InfiniBand\n" if interface.is_infiniband else "Ethernet\n",
+        f"{port}/state": "4: ACTIVE\n" if found else "1: DOWN\n",
+        f"{port}/phys_state": "5: LinkUp\n" if found else "3: Disabled\n",
+        f"{port}/rate": card.rate + "\n" if found else "40 Gb/sec (4X QDR)\n",
     }
-    for index, gid in enumerate(gids):
+    for index, gid in enumerate(found):
         files[f"{port}/gids/{index}"] = gid.gid + "\n"
         files[f"{port}/gid_attrs/types/{index}"] = gid.type + "\n"
-        files[f"{port}/gid_attrs/ndevs/{index}"] = gid.netdev + "\n"
+        files[f"{port}/gid_attrs/ndevs/{index}"] = gid.netdev + "\n" if gid.netdev else EINVAL
     # The table has 255 places; of those that are not in use, one shows what they are like.
-    files[f"{port}/gids/{len(gids)}"] = NO_GID + "\n"
-    files[f"{port}/gid_attrs/types/{len(gids)}"] = files[f"{port}/gid_attrs/ndevs/{len(gids)}"] = EINVAL
+    files[f"{port}/gids/{len(found)}"] = NO_GID + "\n"
+    files[f"{port}/gid_attrs/types/{len(found)}"] = files[f"{port}/gid_attrs/ndevs/{len(found)}"] = EINVAL
     return files
 
 
-def gids(netdev: str, mac: str, *addresses: tuple[str, str]) -> list[Gid]:
+def gids(netdev: str, mac: str, *addresses: tuple[str, str]) -> tuple[Gid, ...]:
     """The link-local ones, then those of `addresses` (interface, IPv4); each once for RoCE v1 and once for v2."""
     found = [(netdev, _link_local(mac)), *((name, _mapped(address)) for name, address in addresses)]
-    return [Gid(gid, kind, name) for name, gid in found for kind in ("IB/RoCE v1", "RoCE v2")]
+    return tuple(Gid(gid, kind, name) for name, gid in found for kind in ("IB/RoCE v1", "RoCE v2"))
+
+
+def port_gid(guid: str) -> tuple[Gid, ...]:
+    """Of an InfiniBand port, from its GUID: `b8ce:f603:0012:3456`."""
+    return (Gid(f"fe80:0000:0000:0000:{guid}", "IB/RoCE v1", ""),)
 
 
 def _link_local(mac: str) -> str:
@@ -226,6 +325,7 @@ def _gid(octets: Sequence[int]) -> str:
     return ":".join(f"{high:02x}{low:02x}" for high, low in zip(octets[::2], octets[1::2], strict=True))
 
 
-def _socket_cpus(socket: int, sockets: int, cores: int) -> str:
-    first, second = socket * cores, (sockets + socket) * cores
-    return f"{first}-{first + cores - 1},{second}-{second + cores - 1}\n"
+def _cpulist(group: int, groups: int, cores: int, threads: int) -> str:
+    """Of one of several equal groups of cores."""
+    firsts = (group * cores + thread * groups * cores for thread in range(threads))
+    return ",".join(f"{first}-{first + cores - 1}" for first in firsts) + "\n"

@@ -1,19 +1,33 @@
+import re
+from typing import Any
+
 import pytest
 
-from brctl.mock.faults import Fault, UnknownFaultError, idle, parse
+from brctl.mock.faults import KINDS, UNSUPPORTED, Change, UnknownFaultError, listing, parse, spelling
+
+
+def parsed(text: str) -> Any:
+    return [(fault.kind.name, fault.number, fault.after, fault.function) for fault in parse(text)]
 
 
 def test_faults_are_parsed_in_order() -> None:
-    assert parse("gpu3-lost+gpu12-hang@5+no-driver") == (
-        Fault("lost", 3, 0, "gpu3-lost"),
-        Fault("hang", 12, 5, "gpu12-hang@5"),
-        Fault("no-driver", None, 0, "no-driver"),
-    )
+    assert parsed("gpu3-lost+gpu12-hang@5+no-driver+nic1-down+numa-balancing@2") == [
+        ("lost", 3, 0, ""),
+        ("hang", 12, 5, ""),
+        ("no-driver", 0, 0, ""),
+        ("down", 1, 0, ""),
+        ("numa-balancing", 0, 2, ""),
+    ]
+    assert [fault.text for fault in parse("lost+gpu1-xid-79@5")] == ["lost", "gpu1-xid-79@5"]
     assert parse("") == ()
 
 
-def test_a_fault_of_a_gpu_that_is_not_named_is_of_the_first() -> None:
-    assert parse("lost@2") == (Fault("lost", 0, 2, "lost@2"),)
+def test_without_a_number_it_is_the_first() -> None:
+    assert parsed("lost@2+pfc-storm") == [("lost", 0, 2, ""), ("pfc-storm", 0, 0, "")]
+
+
+def test_a_function_that_is_not_supported() -> None:
+    assert parsed("gpu2-unsupported:nvmlDeviceGetFanSpeed_v2@3") == [("unsupported", 2, 3, "nvmlDeviceGetFanSpeed_v2")]
 
 
 @pytest.mark.parametrize(
@@ -21,12 +35,20 @@ def test_a_fault_of_a_gpu_that_is_not_named_is_of_the_first() -> None:
     [
         ("gpu3-lots", "gpu3-lost"),
         ("gpu3-hung@4", "gpu3-hang"),
+        ("termal", "thermal"),
+        ("nic3-dwn", "nic3-down"),
+        ("nic3-lost", "nic3-down"),
+        ("gpu3-down", "gpu3-link-down"),
         ("nodriver", "no-driver"),
         ("gpu3-no-library", "no-library"),
         ("no-driver@3", "no-driver"),
         ("gpu3-lost@", "gpu3-lost"),
         ("gpu3-lost@x", "gpu3-lost"),
-        ("gpu99999-lost", "gpu99999-lost"),
+        ("gpu99999-lost", "lost"),
+        ("gpu3-lost:nvmlDeviceGetName", "gpu3-lost"),
+        ("gpu3-unsupported", "gpu3-unsupported:nvmlDeviceGetName"),
+        ("gpu3-unsupported:nvmlDeviceGetUUIDs", "gpu3-unsupported:nvmlDeviceGetUUID"),
+        ("gpu3-unsuported:nvmlDeviceGetUUID@4", "gpu3-unsupported:nvmlDeviceGetUUID"),
     ],
 )
 def test_an_unknown_fault_names_the_nearest(text: str, nearest: str) -> None:
@@ -41,7 +63,23 @@ def test_an_empty_fault_is_unknown() -> None:
         parse("gpu3-lost+")
 
 
-def test_faults_that_find_nothing_to_act_on() -> None:
-    faults = parse("gpu7-lost+gpu8-lost+no-library")
-    assert [fault.text for fault in idle(faults, 8)] == ["gpu8-lost"]
-    assert idle(faults, 0) == faults
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_is_written_as_it_is_spelled(kind: Any) -> None:
+    text = re.sub(r"\[(...)N-\]", r"\g<1>4-", spelling(kind)).replace("FUNCTION", "nvmlDeviceGetName")
+    (fault,) = parse(text)
+    assert fault.kind is kind
+    assert fault.number == (4 if "4-" in text else 0)
+    assert kind.says[0].islower() or kind.says[0].isdigit()
+    assert not kind.says.endswith(".")
+
+
+def test_the_listing_has_them_all() -> None:
+    words = re.findall(r"[A-Za-z0-9:-]+(?=[,;]|$)", re.sub(r"\[....-\]", "", listing()))
+    assert words == [kind.name + (":FUNCTION" if kind is UNSUPPORTED else "") for kind in KINDS]
+
+
+def test_names_are_of_one_kind_each() -> None:
+    names = [kind.name for kind in KINDS]
+    assert len(set(names)) == len(names)
+    assert {kind.of for kind in KINDS} == {"gpu", "nic", "host", "driver"}
+    assert Change(0, 0, {}, {}) == (0, 0, {}, {})

@@ -6,12 +6,26 @@ from typing import Any, Tuple
 import pytest
 
 from brctl.mock import MockError, machines
+from brctl.mock.faults import listing
 from brctl.mock.machines import idle_faults, load, names
 from brctl.node.host.machine import Machine
+from brctl.node.report import Mock
 
 FOLDER = Path(machines.__file__).with_name("machines")
 SMALL = {"name": "small", "recorded": True, "sources": [], "files": {"/proc/sys/kernel/hostname": "real-host\n"}}
-OTHERS = "nearest: dgx-h100; there are cpu-only, dgx-h100, or give the FILE of one"
+NAMES = (
+    "cpu-only",
+    "dgx-a100",
+    "dgx-h100",
+    "h100-mig",
+    "hgx-b200",
+    "hgx-h200",
+    "l40s-pcie",
+    "old-driver",
+    "sixteen-gpus",
+    "vgpu-guest",
+)
+OTHERS = "nearest: dgx-h100; there are {}, or give the FILE of one".format(", ".join(NAMES))
 HOSTNAME = "/proc/sys/kernel/hostname"
 MTU = "/sys/class/net/ens1np0/mtu"
 
@@ -23,7 +37,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_names() -> None:
-    assert names() == ("cpu-only", "dgx-h100")
+    assert names() == NAMES
 
 
 @pytest.mark.parametrize("name", names())
@@ -38,13 +52,13 @@ def test_the_json_is_what_the_composer_writes(name: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("spec", ["dgx-h100", "cpu-only", "dgx-h100+gpu3-lost", "dgx-h100+gpu3-lost@5+gpu4-hang"])
 def test_a_machine_goes_by_its_spec(spec: str) -> None:
     machine = load(spec)
-    assert machine.mock == spec
-    assert (machine.name, machine.recorded) == (spec.partition("+")[0], False)
-    assert machine.read(HOSTNAME) == machine.name + "\n"
+    assert machine.mock == Mock(spec, False)
+    assert machine.name == spec.partition("+")[0]
+    assert machine.read(HOSTNAME) == ("cpu001\n" if spec == "cpu-only" else "gpu001\n")
 
 
 def test_faults_reach_the_accelerators(own_pynvml: Any) -> None:
-    (library,) = load("dgx-h100+gpu3-lost").accelerators()
+    library, *_ = load("dgx-h100+gpu3-lost").accelerators()
     assert library.driver().version == "580.105.08"
     assert library.count() == 8
     assert library.open(2).uuid() == "GPU-441fcbaf-8607-5c38-9114-860870eb7a62"
@@ -80,9 +94,49 @@ def test_writes_outlive_the_machine_whatever_its_faults() -> None:
 
 def test_a_file(small: Path) -> None:
     machine = load(str(small))
-    assert (machine.mock, machine.name, machine.recorded) == (str(small), "small", True)
+    assert (machine.mock, machine.name) == (Mock(str(small), True), "small")
     assert machine.read(HOSTNAME) == "real-host\n"
     assert load(str(small), "gpu001").read(HOSTNAME) == "gpu001\n"
+
+
+def test_files_of_one_folder_may_stand_in_an_object(small: Path) -> None:
+    small.write_text(json.dumps(dict(SMALL, files={"/a/b/": {"c": "1\n", "d": {"link": "c"}, "e": {"errno": "EIO"}}})))
+    machine = load(str(small))
+    assert machine.listdir("/a/b") == ("c", "d", "e")
+    assert machine.read("/a/b/d") == "1\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_are_small(name: str) -> None:
+    assert (FOLDER / (name + ".json")).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_machine_says_where_its_figures_come_from(name: str) -> None:
+    plain = json.loads((FOLDER / (name + ".json")).read_text())
+    assert plain["recorded"] is False
+    assert plain["sources"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cpu-only"])
+def test_a_machine_with_gpus_is_well_kept(name: str) -> None:
+    machine = load(name)
+    assert machine.read("/proc/sys/kernel/numa_balancing") == "0\n"
+    assert "[madvise]" in (machine.read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
+    assert "Max locked memory         unlimited" in (machine.read("/proc/self/limits") or "")
+    policies = machine.listdir("/sys/devices/system/cpu/cpufreq") or ()
+    path = "/sys/devices/system/cpu/cpufreq/{}/scaling_governor"
+    assert {machine.read(path.format(policy)) for policy in policies} <= {"performance\n"}
+    assert json.loads((FOLDER / (name + ".json")).read_text())["nvml"]["defaults"]["persistence_mode"] is True
+
+
+def test_the_old_driver_lacks_what_the_mock_has() -> None:
+    """Else the list would be longer than it need be."""
+    from brctl.mock.nvml_functions import FUNCTIONS
+    from brctl.mock.nvml_library import OF_THE_LIBRARY
+
+    missing = json.loads((FOLDER / "old-driver.json").read_text())["nvml"]["missing_functions"]
+    assert set(missing) <= set(FUNCTIONS) | set(OF_THE_LIBRARY)
 
 
 def test_a_file_with_any_name_and_even_with_a_plus(small: Path) -> None:
@@ -115,7 +169,11 @@ def test_a_machine_without_a_host_name(small: Path) -> None:
     [
         ("dgx-h10", "no machine is called 'dgx-h10'", OTHERS),
         ("none.json", "cannot read none.json: No such file or directory", "name a machine or its FILE"),
-        ("dgx-h100+gpu3-lst", "unknown fault 'gpu3-lst'; nearest: 'gpu3-lost'", "write dgx-h100+gpu3-lost"),
+        (
+            "dgx-h100+gpu3-lst",
+            "unknown fault 'gpu3-lst'; nearest: 'gpu3-lost'",
+            "write dgx-h100+gpu3-lost; there are " + listing(),
+        ),
     ],
 )
 def test_what_cannot_be_had(spec: str, message: str, hint: str) -> None:
@@ -144,7 +202,8 @@ def test_a_fault_with_nothing_to_act_on_is_said_and_changes_nothing(spec: str, l
         ('{"name":\n "x",}', ":2:6: no machine: "),
         ("[]", ": no machine: an object is expected"),
         (json.dumps(dict(SMALL, extra=1)), ": no machine: missing [], unknown ['extra']"),
-        (json.dumps(dict(SMALL, files={"/a": 1})), ': no machine: files: /a: a text, {"link": TARGET} or '),
+        (json.dumps(dict(SMALL, files={"/a": 1})), ': no machine: files: /a: a text, {"link": TARGET}'),
+        (json.dumps(dict(SMALL, files={"/a/": {"b": 1}})), ": no machine: files: /a/b: a text"),
         (json.dumps(dict(SMALL, nvml={})), ": no machine: nvml"),
         (json.dumps(dict(SMALL, nvml={"gpus": [{"uid": "x"}]})), ": no machine: nvml"),
         ('"\xff"', ": no machine: "),

@@ -2,31 +2,21 @@
 
 import ctypes
 import re
-from typing import Any, Dict, List
+from pathlib import Path
+from typing import Any, Callable, Dict, List
 
 import pynvml
 import pytest
 
-from brctl.mock import faults, nvml, nvml_functions, nvml_library
+from brctl.mock import nvml, nvml_answer, nvml_events, nvml_words
 from brctl.mock.nvml import InvalidNvmlError, check, install
 
 Nvml = Dict[str, Any]
+Start = Callable[[Nvml], List[Any]]
+Refuses = Callable[..., None]
 
 
-def start(plain: Nvml, text: str = "") -> List[Any]:
-    """Install, initialise, and give a handle for each GPU that gives one."""
-    install(plain, faults.parse(text))
-    pynvml.nvmlInit()
-    return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-
-
-def refuses(error: str, function: Any, *arguments: Any) -> None:
-    with pytest.raises(pynvml.NVMLError) as caught:
-        function(*arguments)
-    assert type(caught.value).__name__ == "NVMLError_" + error
-
-
-def test_the_library_as_a_whole(dgx_h100_nvml: Nvml) -> None:
+def test_the_library_as_a_whole(dgx_h100_nvml: Nvml, start: Start) -> None:
     assert len(start(dgx_h100_nvml)) == 8
     assert pynvml.nvmlSystemGetDriverVersion() == "580.105.08"
     assert pynvml.nvmlSystemGetNVMLVersion() == "13.580.105.08"
@@ -34,7 +24,7 @@ def test_the_library_as_a_whole(dgx_h100_nvml: Nvml) -> None:
     assert pynvml.nvmlSystemGetCudaDriverVersion_v2() == 13000
 
 
-def test_identifiers(dgx_h100_nvml: Nvml) -> None:
+def test_identifiers(dgx_h100_nvml: Nvml, start: Start) -> None:
     handle, want = start(dgx_h100_nvml)[3], dgx_h100_nvml["gpus"][3]
     assert pynvml.nvmlDeviceGetUUID(handle) == want["uuid"]
     assert pynvml.nvmlDeviceGetSerial(handle) == want["serial"]
@@ -48,7 +38,7 @@ def test_identifiers(dgx_h100_nvml: Nvml) -> None:
     assert pynvml.nvmlDeviceIsMigDeviceHandle(handle).value == 0
 
 
-def test_the_pci_address_has_both_spellings(dgx_h100_nvml: Nvml) -> None:
+def test_the_pci_address_has_both_spellings(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["gpus"][0]["pci_bus_id"] = "10000:1b:00.0"
     info = pynvml.nvmlDeviceGetPciInfo(start(dgx_h100_nvml)[0])
     assert (info.busId, info.busIdLegacy) == ("00010000:1B:00.0", "0000:1B:00.0")
@@ -56,7 +46,7 @@ def test_the_pci_address_has_both_spellings(dgx_h100_nvml: Nvml) -> None:
     assert (info.pciDeviceId, info.pciSubSystemId) == (0x233010DE, 0x16C110DE)
 
 
-def test_telemetry(dgx_h100_nvml: Nvml) -> None:
+def test_telemetry(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["defaults"].update(
         gpu_utilization_percent=91,
         memory_utilization_percent=47,
@@ -79,7 +69,7 @@ def test_telemetry(dgx_h100_nvml: Nvml) -> None:
     assert [pynvml.nvmlDeviceGetPcieThroughput(handle, way) for way in (0, 1)] == [502, 578]
 
 
-def test_modes_and_limits(dgx_h100_nvml: Nvml) -> None:
+def test_modes_and_limits(dgx_h100_nvml: Nvml, start: Start) -> None:
     handle = start(dgx_h100_nvml)[0]
     assert pynvml.nvmlDeviceGetMigMode(handle) == [0, 0]
     assert pynvml.nvmlDeviceGetMaxMigDeviceCount(handle) == 7
@@ -93,7 +83,7 @@ def test_modes_and_limits(dgx_h100_nvml: Nvml) -> None:
     assert pynvml.nvmlDeviceGetRemappedRows(handle) == (0, 0, 0, 0)
 
 
-def test_memory_by_both_versions(dgx_h100_nvml: Nvml) -> None:
+def test_memory_by_both_versions(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["defaults"].update(
         memory_total_bytes=1000, memory_reserved_bytes=100, memory_used_bytes=300, bar1_total_bytes=9, bar1_used_bytes=4
     )
@@ -106,7 +96,7 @@ def test_memory_by_both_versions(dgx_h100_nvml: Nvml) -> None:
     assert (bar1.bar1Total, bar1.bar1Used, bar1.bar1Free) == (9, 4, 5)
 
 
-def test_structures_of_another_version_are_refused(dgx_h100_nvml: Nvml) -> None:
+def test_structures_of_another_version_are_refused(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     handle = start(dgx_h100_nvml)[0]
     refuses("ArgumentVersionMismatch", pynvml.nvmlDeviceGetMemoryInfo, handle, 0x01000028)
     temperature = pynvml.c_nvmlTemperature_v1_t(version=2)
@@ -117,14 +107,14 @@ def test_structures_of_another_version_are_refused(dgx_h100_nvml: Nvml) -> None:
     assert answer == pynvml.NVML_ERROR_INVALID_ARGUMENT
 
 
-def test_null_and_absent_are_not_supported(dgx_h100_nvml: Nvml) -> None:
+def test_null_and_absent_are_not_supported(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     handle = start(dgx_h100_nvml)[0]
     refuses("NotSupported", pynvml.nvmlDeviceGetFanSpeed, handle)
     refuses("NotSupported", pynvml.nvmlDeviceGetNumFans, handle)
     refuses("NotSupported", pynvml.nvmlDeviceGetRetiredPages, handle, 0)
 
 
-def test_fans(dgx_h100_nvml: Nvml) -> None:
+def test_fans(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     dgx_h100_nvml["defaults"]["fan_speeds_percent"] = [30, 110]
     handle = start(dgx_h100_nvml)[0]
     assert pynvml.nvmlDeviceGetNumFans(handle) == 2
@@ -133,14 +123,14 @@ def test_fans(dgx_h100_nvml: Nvml) -> None:
     refuses("InvalidArgument", pynvml.nvmlDeviceGetFanSpeed_v2, handle, 2)
 
 
-def test_a_choice_that_there_is_not_is_an_invalid_argument(dgx_h100_nvml: Nvml) -> None:
+def test_a_choice_that_there_is_not_is_an_invalid_argument(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     handle = start(dgx_h100_nvml)[0]
     refuses("InvalidArgument", pynvml.nvmlDeviceGetClockInfo, handle, 4)
     refuses("InvalidArgument", pynvml.nvmlDeviceGetTotalEccErrors, handle, 2, 0)
     refuses("InvalidArgument", pynvml.nvmlDeviceGetRetiredPages, handle, 2)
 
 
-def test_ecc_counters_are_told_apart(dgx_h100_nvml: Nvml) -> None:
+def test_ecc_counters_are_told_apart(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["defaults"].update(
         ecc_volatile_corrected=1, ecc_volatile_uncorrected=2, ecc_aggregate_corrected=3, ecc_aggregate_uncorrected=4
     )
@@ -152,7 +142,7 @@ def test_ecc_counters_are_told_apart(dgx_h100_nvml: Nvml) -> None:
     assert pynvml.nvmlDeviceGetTotalEccErrors(handle, uncorrected, pynvml.NVML_AGGREGATE_ECC) == 4
 
 
-def test_links_end_with_an_invalid_argument(dgx_h100_nvml: Nvml) -> None:
+def test_links_end_with_an_invalid_argument(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     dgx_h100_nvml["gpus"][0]["nvlinks_down"] = [17]
     dgx_h100_nvml["gpus"][1]["nvlinks"] = None
     handle, other, *_ = start(dgx_h100_nvml)
@@ -163,7 +153,7 @@ def test_links_end_with_an_invalid_argument(dgx_h100_nvml: Nvml) -> None:
     refuses("NotSupported", pynvml.nvmlDeviceGetNvLinkState, other, 0)
 
 
-def test_field_values_have_their_own_codes_and_leftovers(dgx_h100_nvml: Nvml) -> None:
+def test_field_values_have_their_own_codes_and_leftovers(dgx_h100_nvml: Nvml, start: Start) -> None:
     handle = start(dgx_h100_nvml)[0]
     dgx_h100_nvml["defaults"]["recovery_action"] = None
     memory, recovery, unknown, energy = pynvml.nvmlDeviceGetFieldValues(handle, [82, 230, 9999, (83, 0)])
@@ -175,7 +165,7 @@ def test_field_values_have_their_own_codes_and_leftovers(dgx_h100_nvml: Nvml) ->
     assert energy.value.ullVal == dgx_h100_nvml["gpus"][0]["energy_joules"] * 1000
 
 
-def test_a_field_without_a_value_is_not_supported(dgx_h100_nvml: Nvml) -> None:
+def test_a_field_without_a_value_is_not_supported(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["defaults"]["recovery_action"] = None
     (recovery,) = pynvml.nvmlDeviceGetFieldValues(start(dgx_h100_nvml)[0], [230])
     assert recovery.nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
@@ -188,7 +178,7 @@ PROCESSES = [
 ]
 
 
-def test_processes(dgx_h100_nvml: Nvml) -> None:
+def test_processes(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     dgx_h100_nvml["gpus"][0]["processes"] = PROCESSES
     handle, idle, *_ = start(dgx_h100_nvml)
     for version in ("", "_v2", "_v3"):
@@ -201,7 +191,7 @@ def test_processes(dgx_h100_nvml: Nvml) -> None:
     refuses("NotFound", pynvml.nvmlDeviceGetProcessUtilization, handle, 0)
 
 
-def test_a_list_is_given_in_two_calls(dgx_h100_nvml: Nvml) -> None:
+def test_a_list_is_given_in_two_calls(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["gpus"][0]["processes"] = PROCESSES
     handle = start(dgx_h100_nvml)[0]
     function, count = pynvml.nvmlLib.nvmlDeviceGetComputeRunningProcesses_v3, ctypes.c_uint(0)
@@ -213,21 +203,21 @@ def test_a_list_is_given_in_two_calls(dgx_h100_nvml: Nvml) -> None:
     assert array[1].pid == 4243
 
 
-def test_retired_pages(dgx_h100_nvml: Nvml) -> None:
+def test_retired_pages(dgx_h100_nvml: Nvml, start: Start) -> None:
     dgx_h100_nvml["defaults"].update(retired_pages_sbe=3, retired_pages_dbe=0)
     handle = start(dgx_h100_nvml)[0]
     assert pynvml.nvmlDeviceGetRetiredPages(handle, 0) == [0, 0x1000, 0x2000]
     assert pynvml.nvmlDeviceGetRetiredPages(handle, 1) == []
 
 
-def test_a_text_needs_room(dgx_h100_nvml: Nvml) -> None:
+def test_a_text_needs_room(dgx_h100_nvml: Nvml, start: Start) -> None:
     handle = start(dgx_h100_nvml)[0]
     buffer = ctypes.create_string_buffer(4)
     answer = pynvml.nvmlLib.nvmlDeviceGetUUID(handle, buffer, ctypes.c_uint(4))
     assert answer == pynvml.NVML_ERROR_INSUFFICIENT_SIZE
 
 
-def test_handles(dgx_h100_nvml: Nvml) -> None:
+def test_handles(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     start(dgx_h100_nvml)
     want = dgx_h100_nvml["gpus"][5]
     domain, rest = want["pci_bus_id"].split(":", 1)
@@ -244,7 +234,7 @@ def test_handles(dgx_h100_nvml: Nvml) -> None:
     refuses("InvalidArgument", pynvml.nvmlDeviceGetName, pynvml.c_nvmlDevice_t())  # a null handle
 
 
-def test_nothing_answers_before_init_and_after_shutdown(dgx_h100_nvml: Nvml) -> None:
+def test_nothing_answers_before_init_and_after_shutdown(dgx_h100_nvml: Nvml, refuses: Refuses) -> None:
     install(dgx_h100_nvml)
     refuses("Uninitialized", pynvml.nvmlDeviceGetCount)
     pynvml.nvmlInit()
@@ -255,13 +245,13 @@ def test_nothing_answers_before_init_and_after_shutdown(dgx_h100_nvml: Nvml) -> 
     refuses("Uninitialized", pynvml.nvmlDeviceGetCount)
 
 
-def test_what_the_driver_does_not_say_is_not_supported(dgx_h100_nvml: Nvml) -> None:
+def test_what_the_driver_does_not_say_is_not_supported(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     dgx_h100_nvml["cuda_version"] = None
     start(dgx_h100_nvml)
     refuses("NotSupported", pynvml.nvmlSystemGetCudaDriverVersion)
 
 
-def test_functions_that_are_missing_and_functions_that_are_not_mocked(dgx_h100_nvml: Nvml) -> None:
+def test_functions_that_are_missing_or_not_mocked(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     dgx_h100_nvml["missing_functions"] = ["nvmlDeviceGetTemperatureV"]
     handle = start(dgx_h100_nvml)[0]
     refuses("FunctionNotFound", pynvml.nvmlDeviceGetTemperatureV, handle, 0)
@@ -271,7 +261,7 @@ def test_functions_that_are_missing_and_functions_that_are_not_mocked(dgx_h100_n
         pynvml.nvmlLib.cuInit  # noqa: B018
 
 
-def test_errors_have_nvmls_words(dgx_h100_nvml: Nvml) -> None:
+def test_errors_have_nvmls_words(dgx_h100_nvml: Nvml, start: Start) -> None:
     start(dgx_h100_nvml)
     assert pynvml.nvmlErrorString(pynvml.NVML_ERROR_GPU_IS_LOST) == "GPU is lost"
     assert pynvml.nvmlErrorString(18) == "Driver/library version mismatch"
@@ -279,57 +269,15 @@ def test_errors_have_nvmls_words(dgx_h100_nvml: Nvml) -> None:
     assert str(pynvml.NVMLError(pynvml.NVML_ERROR_IN_USE)) == "In use by another client"
 
 
-# Faults
+# What is loaded
 
 
-def test_a_lost_gpu_gives_no_handle(dgx_h100_nvml: Nvml) -> None:
-    install(dgx_h100_nvml, faults.parse("gpu3-lost"))
-    pynvml.nvmlInit()
-    assert pynvml.nvmlDeviceGetCount() == 8
-    refuses("GpuIsLost", pynvml.nvmlDeviceGetHandleByIndex, 3)
-    refuses("GpuIsLost", pynvml.nvmlDeviceGetHandleByUUID, dgx_h100_nvml["gpus"][3]["uuid"])
-    assert pynvml.nvmlDeviceGetIndex(pynvml.nvmlDeviceGetHandleByIndex(4)) == 4
-
-
-def test_a_gpu_is_lost_after_some_calls(dgx_h100_nvml: Nvml) -> None:
-    handles = start(dgx_h100_nvml, "gpu3-lost@2")
-    assert pynvml.nvmlDeviceGetIndex(handles[3]) == 3
-    refuses("NotSupported", pynvml.nvmlDeviceGetBoardId, handles[3])
-    refuses("GpuIsLost", pynvml.nvmlDeviceGetIndex, handles[3])
-    refuses("GpuIsLost", pynvml.nvmlDeviceGetBoardId, handles[3])
-    assert pynvml.nvmlDeviceGetIndex(handles[2]) == 2
-
-
-def test_a_gpu_that_hangs_gives_a_handle(dgx_h100_nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: List[float] = []
-    monkeypatch.setattr(nvml_library.time, "sleep", slept.append)
-    handles = start(dgx_h100_nvml, "gpu3-hang@1")
-    pynvml.nvmlDeviceGetIndex(handles[3])
-    assert slept == []
-    pynvml.nvmlDeviceGetIndex(handles[3])
-    pynvml.nvmlDeviceGetIndex(handles[4])
-    assert slept == [3600.0]
-
-
-def test_no_driver(dgx_h100_nvml: Nvml) -> None:
-    install(dgx_h100_nvml, faults.parse("no-driver"))
-    refuses("DriverNotLoaded", pynvml.nvmlInit)
-
-
-def test_no_library(dgx_h100_nvml: Nvml) -> None:
-    install(dgx_h100_nvml, faults.parse("no-library"))
-    refuses("LibraryNotFound", pynvml.nvmlInit)
+def test_no_library(dgx_h100_nvml: Nvml, refuses: Refuses) -> None:
     install(None)
     refuses("LibraryNotFound", pynvml.nvmlInit)
 
 
-def test_a_fault_that_finds_nothing_changes_nothing(dgx_h100_nvml: Nvml) -> None:
-    assert len(start(dgx_h100_nvml, "gpu9-lost+gpu8-hang")) == 8
-    dgx_h100_nvml["gpus"] = []
-    assert start(dgx_h100_nvml, "no-driver") == []
-
-
-def test_what_is_installed_anew_starts_anew(dgx_h100_nvml: Nvml) -> None:
+def test_what_is_installed_anew_starts_anew(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:
     start(dgx_h100_nvml)
     dgx_h100_nvml["gpus"] = dgx_h100_nvml["gpus"][:2]
     install(dgx_h100_nvml)
@@ -394,18 +342,22 @@ def test_every_key_is_documented_and_every_documented_key_is_one() -> None:
 
 
 def test_every_key_that_a_function_reads_may_be_given() -> None:
-    source = nvml_functions.__file__
-    with open(source) as file:
-        read = set(re.findall(r'"((?:[a-z0-9]+_)+[a-z0-9]+)"', file.read()))
-    words = set(nvml_functions.EVENT_REASONS)
-    assert read - words - set(nvml.KEYS) == {"memory_bytes"}
+    read = set()
+    for name in ("functions", "fields", "lists", "setters", "load"):
+        path = Path(nvml_answer.__file__).with_name("nvml_{}.py".format(name))
+        read |= set(re.findall(r'"((?:[a-z0-9]+_)+[a-z0-9]+)"', path.read_text()))
+    inner = {"memory_bytes", "gpu_instance_id", "compute_instance_id", "driver_version", "is_mig", "gpu_idle"}
+    assert {key for key in read - inner if not key.endswith("_threshold")} - set(nvml.KEYS) == set()
 
 
 def test_numbers_are_those_of_nvml_h() -> None:
-    for name in ("SUCCESS", "UNINITIALIZED", "INVALID_ARGUMENT", "NOT_SUPPORTED", "NOT_FOUND", "INSUFFICIENT_SIZE",
-                 "DRIVER_NOT_LOADED", "GPU_IS_LOST", "ARGUMENT_VERSION_MISMATCH"):  # fmt: skip
-        theirs = getattr(pynvml, "NVML_SUCCESS" if name == "SUCCESS" else "NVML_ERROR_" + name)
-        assert getattr(nvml_functions, name) == theirs
-    versions = {version.replace(".", "_"): number for version, number in nvml_functions.NVLINK_VERSIONS.items()}
+    for name, number in vars(nvml_answer).items():
+        if name.isupper() and isinstance(number, int) and name != "SUCCESS":
+            assert number == getattr(pynvml, "NVML_ERROR_" + name)
+    assert all(getattr(pynvml, name) == number for name, number in nvml_words.CODES.items())
+    versions = {version.replace(".", "_"): number for version, number in nvml_words.NVLINK_VERSIONS.items()}
     assert all(getattr(pynvml, "NVML_NVLINK_VERSION_" + version) == number for version, number in versions.items())
-    assert nvml_functions.RECOVERY_ACTIONS.index("drain-and-reset") == pynvml.NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET
+    assert nvml_words.RECOVERY_ACTIONS.index("drain-and-reset") == pynvml.NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET
+    assert nvml_words.VIRTUALIZATION_MODES.index("host-vsga") == pynvml.NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA
+    assert nvml_words.FABRIC_STATES.index("completed") == pynvml.NVML_GPU_FABRIC_STATE_COMPLETED
+    assert pynvml.nvmlEventTypeXidCriticalError == nvml_events.XID_CRITICAL

@@ -35,6 +35,23 @@ def test_the_call_that_hangs_is_named_and_the_others_arrive() -> None:
     assert time.monotonic() - began < 2
 
 
+def test_a_short_limit_after_a_long_one_is_kept() -> None:
+    """Who began to wait during the long one must not go on waiting for that."""
+    forever = threading.Event()
+
+    def hang() -> None:
+        calling("nvmlDeviceGetHandleByIndex_v2", 4)
+        time.sleep(0.2)
+        calling("nvmlDeviceGetUUID", 0.05)
+        forever.wait(5)
+
+    began = time.monotonic()
+    (hung,) = run_all([hang])
+    forever.set()
+    assert str(hung) == "nvmlDeviceGetUUID did not return within 0.05 s"
+    assert time.monotonic() - began < 2
+
+
 def test_many_short_calls_are_no_hang() -> None:
     def work() -> int:
         for i in range(6):

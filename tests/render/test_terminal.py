@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from brctl.render.terminal import Column, Terminal, clean
+from brctl.render.terminal import Column, Terminal, clean, natural
 
 
 class Screen(Terminal):
@@ -92,3 +92,25 @@ def test_a_pipe_gets_wide_tables_without_colour(capsys: pytest.CaptureFixture[st
 def test_the_width_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "77")
     assert Terminal().console.width == 77
+
+
+@pytest.mark.parametrize("columns", ["0", "3"])
+def test_a_terminal_that_claims_no_width_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert Terminal().console.width == 80
+
+
+def test_names_sort_as_people_count() -> None:
+    names = ["mlx5_10", "eth²", "mlx5_2", "eth1", "10", "a"]
+    assert sorted(names, key=natural) == ["10", "a", "eth1", "eth²", "mlx5_2", "mlx5_10"]
+
+
+def test_whatever_gets_in_is_cleaned() -> None:
+    screen = Screen(40)
+    evil = "\x1b[2J\rx\n"
+    screen.line(evil)
+    screen.line(Text(evil, style="red"), indent=4)
+    screen.hanging(Text(evil), evil, 12)
+    screen.table([Column("A")], [[evil], [Text(evil)]])
+    assert not set("\x1b\r") & set(screen.text)
+    assert screen.text.count("[2J") == 6

@@ -5,12 +5,14 @@ One call that fails on a part that otherwise answers costs its own values alone,
 A call may hang: it runs in a thread of its own (see deadline), and each implementation notes every call it enters.
 """
 
-from typing import Optional, Protocol, Tuple
+from typing import Callable, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..facts import (
     AcceleratorDriver,
     GpuErrors,
+    GpuFabric,
     GpuIdentity,
+    GpuInstance,
     GpuLimits,
     GpuLink,
     GpuPcie,
@@ -41,9 +43,9 @@ class Accelerator(Protocol):
     def failures(self) -> Tuple[AcceleratorError, ...]:
         """Calls that last failed by themselves: their values are None though the part may well have them."""
 
-    def uuid(self) -> str: ...
+    def uuid(self) -> Optional[str]: ...
 
-    def pci(self) -> str:
+    def pci(self) -> Optional[str]:
         """`0000:1b:00.0`, in lower case, as the kernel writes it."""
 
     def identity(self) -> GpuIdentity: ...
@@ -61,15 +63,65 @@ class Accelerator(Protocol):
 
     def processes(self) -> Optional[Tuple[GpuProcess, ...]]: ...
 
+    def fabric(self) -> Optional[GpuFabric]:
+        """None where the part is on no fabric."""
+
+    def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
+        """The devices that the part is divided into; None where it is whole."""
+
+
+class Pci(NamedTuple):
+    """How a vendor's accelerators are known on the PCI bus."""
+
+    vendor_id: str
+    classes: Tuple[str, ...]
+    driver: str
+    """The kernel driver that the vendor's library goes through. A device that another one has (vfio-pci: a virtual
+    machine's; nouveau: a display's) is no business of the library."""
+
 
 class Library(Protocol):
     vendor: str
+    source: str
+    """`libnvidia-ml.so.1`, or the vendor's command."""
+    tested_on_hardware: bool
+    """False: the code was tested on recorded or mocked answers alone."""
+    count_call: str
+    """What tells how many there are."""
+    pci: Optional[Pci]
+    """None: cannot be told on the bus."""
 
-    def driver(self) -> AcceleratorDriver:
-        """Load and initialise; once in a process."""
+    def driver(self) -> Optional[AcceleratorDriver]:
+        """Load and initialise; once in a process. None where it works but has no version to tell."""
 
     def count(self) -> int:
         """How many indices the library knows, also those that will not answer."""
 
     def open(self, index: int) -> Accelerator:
         """May initialise the GPU, which takes over a second where persistence mode is off."""
+
+
+class Answer(Protocol):
+    """What a command printed."""
+
+    @property
+    def returncode(self) -> int: ...
+
+    @property
+    def stdout(self) -> str: ...
+
+    @property
+    def stderr(self) -> str: ...
+
+
+Run = Callable[[Sequence[str]], Optional[Answer]]
+"""Host.run: None where the command is not installed."""
+
+
+def libraries(run: Run) -> Tuple[Library, ...]:
+    """One for each vendor that brctl knows, nothing loaded yet. `run` is Host.run."""
+    from .amd import Amd
+    from .biren import Biren
+    from .nvml import Nvml
+
+    return (Nvml(), Amd(run), Biren(run))

@@ -10,7 +10,7 @@ import time
 from typing import Dict, Optional, Sequence, Tuple
 
 from .. import deadline
-from ..accel import Library
+from ..accel import Library, libraries
 from ..report import Mock
 from . import COMMAND_LIMIT_S, Completed
 
@@ -85,9 +85,7 @@ class Local:
 
     def accelerators(self) -> Tuple[Library, ...]:
         if not self._libraries:
-            from ..accel.nvml import Nvml
-
-            self._libraries = (Nvml(),)
+            self._libraries = libraries(self.run)
         return self._libraries
 
 

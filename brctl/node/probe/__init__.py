@@ -32,10 +32,16 @@ def inventory(host: Host) -> Inventory:
             problems.append(_problem(part, outcome))
         else:
             parts[part] = outcome
-    # The GPUs' place is told from the PCI devices and the NICs.
-    gpus = gpu.read(host, parts.get("pci"), parts.get("nics"))
+    # The GPUs' place is told from the PCI devices and the NICs, and some have the host's memory.
+    gpus = gpu.read(host, parts.get("pci"), parts.get("nics"), parts.get("memory"))
     problems += gpus.problems
-    return Inventory(accelerator_driver=gpus.driver, gpus=gpus.gpus, problems=tuple(problems), **parts)
+    return Inventory(
+        accelerator_driver=gpus.driver,
+        gpus=gpus.gpus,
+        problems=tuple(problems),
+        accelerator_libraries=gpus.libraries,
+        **parts,
+    )
 
 
 def _problem(part: str, error: Exception) -> Problem:

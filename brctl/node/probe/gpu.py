@@ -2,27 +2,25 @@
 refused costs its own values and no other's."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..accel import AcceleratorError, Library
 from ..deadline import HungError, run_all
-from ..facts import AcceleratorDriver, Gpu, GpuFault, Nic, PciDevice, Problem
+from ..facts import (
+    AcceleratorDriver,
+    AcceleratorLibrary,
+    Gpu,
+    GpuFault,
+    GpuProcess,
+    Memory,
+    Nic,
+    PciDevice,
+    Problem,
+)
 from ..host import Host
 from .affinity import nearest
 
-
-class _Vendor(NamedTuple):
-    pci_id: str
-    count_call: str
-    """What tells how many GPUs there are."""
-
-
-_VENDORS = {"nvidia": _Vendor("10de", "nvmlDeviceGetCount_v2")}
-_DISPLAY_CLASSES = ("0300", "0302")
-"""VGA and 3D controllers."""
-_OURS = ("nvidia", None)
-"""Kernel drivers of a device that a library should answer for. One that vfio-pci holds was given to a virtual machine,
-one that nouveau holds drives a display."""
 _NVIDIA_GPUS = "/proc/driver/nvidia/gpus"
 """A folder for each GPU that the kernel module has, named by its PCI address (the driver's README, "/proc")."""
 _UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$", re.MULTILINE)
@@ -35,23 +33,33 @@ class GpuReading(NamedTuple):
     gpus: Optional[Tuple[Gpu, ...]] = None
     """By index, then those that the library does not list. None: this machine has none, or a problem says why."""
     problems: Tuple[Problem, ...] = ()
+    libraries: Tuple[AcceleratorLibrary, ...] = ()
 
 
-def read(host: Host, pci: Optional[Sequence[PciDevice]], nics: Optional[Sequence[Nic]]) -> GpuReading:
+def read(
+    host: Host, pci: Optional[Sequence[PciDevice]], nics: Optional[Sequence[Nic]], memory: Optional[Memory] = None
+) -> GpuReading:
     """All GPUs, with their place on the PCI bus and the NIC nearest to each. Never raises for a GPU or library that
-    fails: that GPU has a `fault`, and what else is missing has a Problem of the part `gpus`."""
-    readings = [_read_library(host, library, pci or ()) for library in host.accelerators()]
-    gpus = [gpu for reading in readings for gpu in reading.gpus or ()]
+    fails: that GPU has a `fault`, and what else is missing has a Problem of the part `gpus`.
+
+    `memory` is the host's, which a GPU without memory of its own shares.
+    """
+    libraries = host.accelerators()
+    answers = run_all([partial(_start, library) for library in libraries])
+    readings = [_read_library(host, *each, pci or ()) for each in zip(libraries, answers)]
+    gpus = _find_processes(host, [gpu for reading in readings for gpu in reading.gpus or ()])
+    gpus = [_with_shared_memory(gpu, memory) for gpu in gpus]
     drivers = [reading.driver for reading in readings if reading.driver]
     problems = tuple(problem for reading in readings for problem in reading.problems)
-    return GpuReading(drivers[0] if drivers else None, _place(gpus, pci or (), nics or ()) or None, problems)
+    found = tuple(told for reading in readings for told in reading.libraries)
+    return GpuReading(drivers[0] if drivers else None, _place(gpus, pci or (), nics or ()) or None, problems, found)
 
 
 class _Row:
     """What is known of a GPU so far. Its thread may never come back, and then this is what remains."""
 
     def __init__(self, library: Library, index: int) -> None:
-        self.gpu = Gpu(index, None, None, None, None, None)
+        self.gpu = Gpu(index, None, None, None, None, None, vendor=library.vendor)
         self.problems: Tuple[Problem, ...] = ()
         self._library = library
         self._index = index
@@ -68,6 +76,8 @@ class _Row:
             errors=part.errors(),
             limits=part.limits(),
             processes=part.processes(),
+            fabric=part.fabric(),
+            instances=part.instances(),
             unsupported=part.unsupported,
         )
         self.problems = tuple(
@@ -76,49 +86,68 @@ class _Row:
         self.gpu = whole
 
 
-def _read_library(host: Host, library: Library, pci: Sequence[PciDevice]) -> GpuReading:
-    vendor = _VENDORS[library.vendor]
-    devices = _devices(vendor, pci)
-    (answer,) = run_all([lambda: (library.driver(), library.count())])
+def _start(library: Library) -> Tuple[Optional[AcceleratorDriver], int]:
+    return library.driver(), library.count()
+
+
+def _read_library(host: Host, library: Library, answer: Any, pci: Sequence[PciDevice]) -> GpuReading:
+    """`answer` is what _start gave or raised."""
+    devices = _devices(library, pci)
+    told = AcceleratorLibrary(library.vendor, library.source, True, None, None, library.tested_on_hardware)
     if isinstance(answer, Exception):
-        return GpuReading(problems=_library_problem(answer, devices))
+        told = told._replace(found=False, message=_why(answer))
+        return GpuReading(problems=_library_problem(answer, devices), libraries=(told,))
     driver, count = answer
     rows = [_Row(library, index) for index in range(count)]
     outcomes = run_all([row.fill for row in rows])
     gpus = [_with_fault(row.gpu, outcome) for row, outcome in zip(rows, outcomes)]
     problems = tuple(problem for row in rows for problem in row.problems)
     if _unlisted(gpus, devices) or not all(gpu.pci for gpu in gpus):
-        gpus, more = _account(gpus, devices, _driver_gpus(host), vendor.count_call)
+        gpus, more = _account(library, gpus, devices, _driver_gpus(host) if library.vendor == "nvidia" else {})
         problems += more
-    return GpuReading(driver, tuple(gpus), problems)
+    return GpuReading(driver, tuple(gpus), problems, (told._replace(gpu_count=count),))
 
 
 def _account(
-    gpus: Sequence[Gpu], devices: Sequence[str], uuids: Dict[str, Optional[str]], count_call: str
+    library: Library, gpus: Sequence[Gpu], devices: Sequence[str], uuids: Dict[str, Optional[str]]
 ) -> Tuple[List[Gpu], Tuple[Problem, ...]]:
     """Place the GPUs that did not say where they are, and add those that are on the PCI bus but not listed."""
     rows = _name_silent(gpus, devices, uuids)
     unlisted, unnamed = _unlisted(rows, devices), sum(gpu.pci is None for gpu in rows)
     if not unnamed:
-        fault = GpuFault("invisible", count_call, "lists {} GPUs, and not this one".format(len(gpus)))
-        return rows + [Gpu(None, uuids.get(address), address, None, None, None, fault) for address in unlisted], ()
+        fault = GpuFault("invisible", library.count_call, "lists {} GPUs, and not this one".format(len(gpus)))
+        lost = Gpu(None, None, None, None, None, None, fault, vendor=library.vendor)
+        return rows + [lost._replace(uuid=uuids.get(address), pci=address) for address in unlisted], ()
     if len(unlisted) <= unnamed:
         return rows, ()
     text = "{} GPUs on the PCI bus do not answer ({}); {} lists {} of them, and nobody can tell which"
-    return rows, (Problem("gpus", "error", text.format(len(unlisted), ", ".join(unlisted), count_call, unnamed)),)
+    return rows, (
+        Problem("gpus", "error", text.format(len(unlisted), ", ".join(unlisted), library.count_call, unnamed)),
+    )
 
 
 def _unlisted(gpus: Sequence[Gpu], devices: Sequence[str]) -> List[str]:
     return sorted(set(devices).difference(gpu.pci or "" for gpu in gpus))
 
 
-def _devices(vendor: _Vendor, pci: Sequence[PciDevice]) -> Tuple[str, ...]:
-    """Addresses of a vendor's GPUs on the PCI bus."""
+def _devices(library: Library, pci: Sequence[PciDevice]) -> Tuple[str, ...]:
+    """Addresses of the devices on the PCI bus that the library should answer for."""
+    ours = library.pci
+    if ours is None:
+        return ()
     return tuple(
         device.address
         for device in pci
-        if device.vendor_id == vendor.pci_id and device.pci_class in _DISPLAY_CLASSES and device.driver in _OURS
+        if device.vendor_id == ours.vendor_id
+        and device.pci_class in ours.classes
+        and device.driver in (ours.driver, None)
     )
+
+
+def _why(error: Exception) -> str:
+    """Which call found no library tells nobody anything."""
+    absent = isinstance(error, AcceleratorError) and error.kind == "no-library"
+    return error.args[0].partition(": ")[2] if absent else str(error)
 
 
 def _library_problem(error: Exception, devices: Sequence[str]) -> Tuple[Problem, ...]:
@@ -141,6 +170,35 @@ def _with_fault(gpu: Gpu, outcome: Optional[Exception]) -> Gpu:
         kind = outcome.kind if outcome.kind in _FAULTS else "error"
         return gpu._replace(fault=GpuFault(kind, outcome.call, outcome.message))
     return gpu._replace(fault=GpuFault("error", type(outcome).__name__, str(outcome)))
+
+
+def _find_processes(host: Host, gpus: Sequence[Gpu]) -> List[Gpu]:
+    """Tell of each process on a GPU whether it is to be seen from here."""
+    pids = sorted({process.pid for gpu in gpus for process in gpu.processes or ()})
+    (answer,) = run_all([lambda: {pid: _is_present(host, pid) for pid in pids}])
+    present = {} if isinstance(answer, Exception) else answer
+
+    def told(process: GpuProcess) -> GpuProcess:
+        return process._replace(present=present.get(process.pid))
+
+    return [gpu._replace(processes=gpu.processes and tuple(map(told, gpu.processes))) for gpu in gpus]
+
+
+def _is_present(host: Host, pid: int) -> bool:
+    try:
+        return host.listdir("/proc/{}".format(pid)) is not None
+    except PermissionError:  # hidepid=1: it is there, and another user's
+        return True
+
+
+def _with_shared_memory(gpu: Gpu, memory: Optional[Memory]) -> Gpu:
+    if memory is None or gpu.identity is None or not gpu.identity.unified_memory:
+        return gpu
+    total, free = memory.total_bytes, memory.available_bytes
+    telemetry = gpu.telemetry
+    if telemetry:
+        telemetry = telemetry._replace(memory_used_bytes=total - free, memory_free_bytes=free)
+    return gpu._replace(identity=gpu.identity._replace(memory_bytes=total), telemetry=telemetry)
 
 
 def _driver_gpus(host: Host) -> Dict[str, Optional[str]]:

@@ -3,9 +3,10 @@ from typing import Any, Dict, List
 
 import pytest
 
-from brctl.node.accel.nvml import Nvml
+from brctl.node.deadline import HungError
 from brctl.node.host import Completed, read_if_valid
 from brctl.node.host.machine import InvalidMachineError, Machine
+from brctl.node.host.tree import NotRecordedError
 from brctl.node.report import Mock
 
 FILES = {
@@ -23,6 +24,7 @@ FILES = {
     "/bin": {"link": "usr/bin"},
     "/usr/bin/ls": "\x7fELF",
 }
+FORMS = 'a text, {"link": TARGET}, {"names": [NAME, ...]}, {"errno": NAME}, {"hung": SECONDS} or null is expected'
 COMMANDS = {"uname -m": {"stdout": "x86_64\n"}, "false": {"returncode": 1, "stderr": "no\n"}}
 
 
@@ -161,9 +163,96 @@ def test_accelerators_are_loaded_once_and_only_when_asked_for() -> None:
     calls: List[str] = []
     machine = Machine(plain(), "m", lambda: calls.append("load"))
     assert calls == []
-    assert [type(library) for library in machine.accelerators()] == [Nvml]
+    assert [library.vendor for library in machine.accelerators()] == ["nvidia", "amd", "biren"]
     assert machine.accelerators() is machine.accelerators()
     assert calls == ["load"]
+
+
+def test_what_hung_is_told_at_once() -> None:
+    files = {"/sys/x": {"hung": 3.0}, "/mnt": {"link": "sys/x"}}
+    machine = Machine(plain(files=files, commands={"ls -l": {"hung": 10}}), "m", nothing)
+    for ask, call in ((machine.read, "read"), (machine.listdir, "list")):
+        with pytest.raises(HungError, match="^{} /mnt did not return within 3 s$".format(call)):
+            ask("/mnt")
+    with pytest.raises(HungError, match=r"^readlink /sys/x/y did not return"):
+        machine.readlink("/sys/x/y")
+    with pytest.raises(HungError, match=r"^ls -l did not return within 10 s$"):
+        machine.run(["ls", "-l"])
+
+
+def test_a_command_that_could_not_be_run() -> None:
+    machine = Machine(plain(commands={"ls": {"errno": "EACCES"}, "rm": None}), "m", nothing)
+    with pytest.raises(PermissionError) as raised:
+        machine.run(["ls"])
+    assert raised.value.filename == "ls"
+    assert machine.run(["rm"]) is None
+
+
+PARTIAL = {
+    "/sys/class/net": {"names": ["lo", "eth0", "bonding_masters"]},
+    "/sys/class/net/eth0": {"link": "../../devices/eth0"},
+    "/sys/class/net/bonding_masters/mtu": None,
+    "/sys/devices/eth0/mtu": "1500\n",
+    "/sys/devices/eth0/speed": {"errno": "EINVAL"},
+    "/sys/class/infiniband": None,
+    "/sys/empty": {"names": []},
+}
+
+
+@pytest.fixture
+def partial() -> Machine:
+    return Machine(plain(files=PARTIAL, partial=True, commands={"ibstat": None}), "m", nothing)
+
+
+def test_what_a_partial_machine_knows(partial: Machine) -> None:
+    assert partial.listdir("/sys/class/net") == ("bonding_masters", "eth0", "lo")
+    assert partial.listdir("/sys/empty") == ()
+    assert partial.read("/sys/class/net/eth0/mtu") == "1500\n"
+    assert partial.readlink("/sys/class/net/eth0") == "../../devices/eth0"
+    assert partial.readlink("/sys/devices/eth0/mtu") is None
+    assert partial.readlink("/sys/devices/eth0/speed") is None
+    assert partial.run(["ibstat"]) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/sys/class/net/eth1",  # its folder was listed
+        "/sys/class/net/eth1/mtu",
+        "/sys/class/infiniband",  # it was asked for
+        "/sys/class/infiniband/mlx5_0",
+        "/sys/class/net/bonding_masters/mtu",
+        "/sys/devices/eth0/mtu/below",  # a file has nothing in it
+        "/sys/empty/x/y",
+    ],
+)
+def test_what_a_partial_machine_knows_not_to_be_there(partial: Machine, path: str) -> None:
+    assert partial.read(path) is None
+    assert partial.listdir(path) is None
+    assert partial.readlink(path) is None
+
+
+def test_a_file_is_no_folder(partial: Machine) -> None:
+    assert partial.listdir("/sys/devices/eth0/mtu") is None
+
+
+@pytest.mark.parametrize("path", ["/sys/class/net/lo", "/sys/class/net/eth0/address", "/sys/devices/eth1", "/proc"])
+def test_what_a_partial_machine_does_not_know(partial: Machine, path: str) -> None:
+    for ask in (partial.read, partial.listdir):
+        with pytest.raises(NotRecordedError, match="is not in this recording: '{}'".format(path)) as raised:
+            ask(path)
+        assert raised.value.errno == errno.ENODATA
+    with pytest.raises(NotRecordedError):
+        partial.readlink(path)
+    with pytest.raises(NotRecordedError):
+        partial.write(path, "1")
+
+
+def test_what_else_a_partial_machine_does_not_know(partial: Machine) -> None:
+    with pytest.raises(NotRecordedError, match="'/sys/devices'"):
+        partial.listdir("/sys/devices")  # what is in it was read, but not all
+    with pytest.raises(NotRecordedError, match="'uname -m'"):
+        partial.run(["uname", "-m"])
 
 
 @pytest.mark.parametrize("name", ["EINVAL", "ENODEV", "EOPNOTSUPP"])
@@ -187,6 +276,8 @@ def test_a_value_that_the_kernel_does_not_have_now(name: str) -> None:
         (plain(name="../m"), "name: '../m' does not match [A-Za-z0-9][A-Za-z0-9._-]*"),
         (plain(name=7), "name: 7 does not match [A-Za-z0-9][A-Za-z0-9._-]*"),
         (plain(recorded="no"), "recorded: true or false is expected"),
+        (plain(partial=1), "partial: true or false is expected"),
+        (plain(nvml_calls=[]), "nvml_calls: an object is expected"),
         (plain(sources="here"), "sources: a list of texts is expected"),
         (plain(sources=[1]), "sources: a list of texts is expected"),
         (plain(files=[]), "files: an object is expected"),
@@ -197,20 +288,26 @@ def test_a_value_that_the_kernel_does_not_have_now(name: str) -> None:
         (plain(files={"/proc//uptime": ""}), "files: '/proc//uptime' is no absolute path in its shortest form"),
         (plain(files={"/proc/../uptime": ""}), "files: '/proc/../uptime' is no absolute path in its shortest form"),
         (plain(files={"/": ""}), "files: '/' is no absolute path in its shortest form"),
-        (plain(files={"/a": 1}), 'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected'),
-        (plain(files={"/a": {"link": 1}}), 'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected'),
-        (
-            plain(files={"/a": {"link": "b", "errno": "EIO"}}),
-            'files: /a: a text, {"link": TARGET} or {"errno": NAME} is expected',
-        ),
+        (plain(files={"/a": 1}), "files: /a: " + FORMS),
+        (plain(files={"/a": {}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"link": 1}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"link": "b", "errno": "EIO"}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"hung": "3"}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"names": "b"}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"names": ["b/c"]}}), "files: /a: " + FORMS),
+        (plain(files={"/a": {"names": ["b"]}, "/a/c": ""}), "files: /a: c is not among its names"),
+        (plain(files={"/a": "", "/a/b": {"names": []}}), "files: /a/b: /a is no folder"),
+        (plain(files={"a": None}), "files: 'a' is no absolute path in its shortest form"),
         (plain(files={"/a": {"errno": 5}}), "files: /a: errno 5: a name such as EACCES is expected"),
         (plain(files={"/a": {"errno": "EWRONG"}}), "files: /a: errno 'EWRONG': a name such as EACCES is expected"),
-        (plain(files={"/a": {"errno": "ENOENT"}}), "files: /a: errno 'ENOENT': leave the path out"),
+        (plain(files={"/a": {"errno": "ENOENT"}}), "files: /a: errno 'ENOENT': null says it"),
         (plain(files={"/a": "", "/a/b": ""}), "files: /a/b: /a is no folder"),
         (plain(files={"/a": {"link": "c"}, "/a/b": ""}), "files: /a/b: /a is no folder"),
         (plain(files={"/a/b/c": "", "/a/b": ""}), "files: /a/b: other paths make this a folder"),
         (plain(commands={"ls": "out"}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
         (plain(commands={"ls": {"stdout": 1}}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
+        (plain(commands={"ls": {"errno": 5}}), "commands: ls: errno 5: a name such as EACCES is expected"),
+        (plain(commands={"ls": {"hung": "no"}}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
         (plain(commands={"ls": {"out": "a"}}), 'commands: ls: {"stdout": TEXT, "returncode": NUMBER} is expected'),
     ],
 )

@@ -1,0 +1,65 @@
+"""A mocked machine while it is read: what faults make of its files, and counters that grow."""
+
+import os
+import re
+import time
+from typing import Any, Callable, Dict, Optional, Sequence
+
+from ..node.host import COMMAND_LIMIT_S, Completed
+from ..node.host.machine import Machine
+from ..node.host.machine import Overlay as Writes
+from .harm import FileChange, Growth
+
+
+class HarmedMachine(Machine):
+    """One whose commands print counters that grow."""
+
+    def __init__(
+        self, plain: Any, mock: str, load_accelerators: Callable[[], None], overlay: Writes, growths: Sequence[Growth]
+    ) -> None:
+        super().__init__(plain, mock, load_accelerators, overlay)
+        self._growths = growths
+        self._runs: Dict[str, int] = {}
+        self._began = time.monotonic()
+
+    def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
+        answer, command = super().run(argv, limit_s), " ".join(argv)
+        number = self._runs[command] = self._runs.get(command, 0) + 1
+        seconds = time.monotonic() - self._began
+        for growth in self._growths:
+            if answer and growth.argv == command and growth.after < number:
+                for name, rate in growth.per_second.items():
+                    answer = answer._replace(stdout=_grown(answer.stdout, name, int(rate * seconds)))
+        return answer
+
+
+class HarmedFiles:
+    """An overlay under which files are as faults make them. What was written goes before that: it mends them."""
+
+    def __init__(self, overlay: Writes, files: Dict[str, Any], changes: Sequence[FileChange]) -> None:
+        self._overlay = overlay
+        self._files = files
+        self._changes = changes
+        self._reads: Dict[str, int] = {}
+
+    def read(self, path: str) -> Optional[str]:
+        """Raises MockError, and OSError where a fault makes that of a file."""
+        written = self._overlay.read(path)
+        if written is not None:
+            return written
+        number = self._reads[path] = self._reads.get(path, 0) + 1
+        text = None
+        for change in self._changes:
+            if change.path == path and change.after < number:
+                if isinstance(change.new, int):
+                    raise OSError(change.new, os.strerror(change.new), path)
+                before = (self._files[path] if text is None else text) if change.appended else ""
+                text = before + change.new
+        return text
+
+    def write(self, path: str, text: str) -> None:
+        self._overlay.write(path, text)
+
+
+def _grown(text: str, name: str, number: int) -> str:
+    return re.sub(r"(?m)^( *{}: )(\d+)$".format(name), lambda found: found[1] + str(int(found[2]) + number), text)

@@ -1,0 +1,93 @@
+"""nvmlDeviceGetFieldValues of one mocked GPU. Which ids there are, and what they mean, depends on the driver."""
+
+from typing import Any, Dict, Tuple
+
+from .nvml_answer import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, RefusedError, Values, driver, need, plain
+from .nvml_words import RECOVERY_ACTIONS
+
+_POISON = 0xA5A5A5A5A5A5A5A5
+"""What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
+_UINT, _ULONGLONG, _INT = ("uiVal", 1), ("ullVal", 3), ("siVal", 5)  # the union's member, nvmlValueType_t
+
+_Field = Tuple[str, Tuple[str, int]]
+_FIELDS: Dict[int, _Field] = {
+    31: ("retired_pages_pending", _UINT),
+    74: ("sw_power_cap_ns", _ULONGLONG),
+    76: ("sync_boost_ns", _ULONGLONG),
+    82: ("memory_temperature_celsius", _UINT),
+    83: ("energy_joules", _ULONGLONG),
+    91: ("nvlinks", _UINT),
+    94: ("pcie_replay_counter", _UINT),
+    142: ("remapped_rows_correctable", _UINT),
+    143: ("remapped_rows_uncorrectable", _UINT),
+    144: ("remap_pending", _UINT),
+    145: ("remap_failure", _UINT),
+    185: ("power_average_watts", _UINT),
+    186: ("power_instant_watts", _UINT),
+    187: ("min_power_limit_watts", _UINT),
+    188: ("max_power_limit_watts", _UINT),
+    189: ("default_power_limit_watts", _UINT),
+    190: ("enforced_power_limit_watts", _UINT),
+    192: ("power_limit_watts", _UINT),
+    193: ("shutdown_tlimit_celsius", _INT),
+    194: ("slowdown_tlimit_celsius", _INT),
+    195: ("memory_max_tlimit_celsius", _INT),
+    196: ("gpu_max_tlimit_celsius", _INT),
+    197: ("pcie_tx_bytes", _ULONGLONG),
+    198: ("pcie_rx_bytes", _ULONGLONG),
+}
+"""NVML_FI_DEV_*: the key, and where in the union the value goes."""
+_LINK_FIELDS: Dict[int, _Field] = {
+    138: ("nvlink_tx_kib", _ULONGLONG),
+    139: ("nvlink_rx_kib", _ULONGLONG),
+    161: ("nvlink_replay_errors", _ULONGLONG),
+    162: ("nvlink_recovery_errors", _ULONGLONG),
+    163: ("nvlink_crc_errors", _ULONGLONG),
+}
+"""Those of one link, which scopeId names."""
+_REASONS = ("sw_thermal_slowdown_ns", "hw_thermal_slowdown_ns", "hw_power_brake_slowdown_ns")
+_MOVED = {575: 251, 580: 269}
+"""The id of the first of these by driver branch; what was there before means something else afterwards."""
+_RECOVERY_ACTION, _SINCE_RECOVERY_ACTION = 230, 550
+_POWER_SMOOTHING = range(251, 256)
+"""What the ids mean from 580 on that were counters in 575."""
+
+
+def link_is_up(gpu: Values, link: int) -> bool:
+    """Raises RefusedError past the last link, and where there are none."""
+    if not 0 <= link < need(gpu, "nvlinks"):
+        raise RefusedError(INVALID_ARGUMENT)
+    return link not in (gpu.get("nvlinks_down") or ())
+
+
+def field_values(gpu: Values, count: Any, array: Any) -> None:
+    """Succeeds as a whole; each field has its own return code."""
+    for answer in array._obj[: plain(count)]:
+        answer.value.ullVal = _POISON
+        try:
+            value, (member, answer.valueType) = _value(gpu, answer.fieldId, answer.scopeId)
+        except RefusedError as refused:
+            answer.nvmlReturn = refused.code
+        else:
+            answer.nvmlReturn = SUCCESS
+            setattr(answer.value, member, value)
+
+
+def _value(gpu: Values, number: int, scope: int) -> Tuple[int, Tuple[str, int]]:
+    if number in _FIELDS:
+        key, kind = _FIELDS[number]
+        return need(gpu, key), kind
+    if number in _LINK_FIELDS:
+        key, kind = _LINK_FIELDS[number]
+        if not link_is_up(gpu, scope):
+            raise RefusedError(NOT_SUPPORTED)
+        return need(gpu, key), kind
+    branch, _ = driver(gpu)
+    if number == _RECOVERY_ACTION and branch >= _SINCE_RECOVERY_ACTION:
+        return RECOVERY_ACTIONS.index(need(gpu, "recovery_action")), _INT
+    first = max([first for since, first in _MOVED.items() if branch >= since], default=number + 1)
+    if first <= number < first + len(_REASONS):
+        return need(gpu, _REASONS[number - first]), _ULONGLONG
+    if first == _MOVED[580] and number in _POWER_SMOOTHING:
+        return 1, _UINT
+    raise RefusedError(INVALID_ARGUMENT)

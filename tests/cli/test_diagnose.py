@@ -1,0 +1,203 @@
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brctl.cli import session
+from brctl.node import deadline
+from brctl.node.report import NodeError, Report
+
+Brctl = Callable[..., Any]  # the fixture of conftest.py
+
+LOOK = "look through it before you pass it on: a mask knows forms, not meanings\n"
+_IDENTIFIERS = (
+    "uuid",
+    "serial",
+    "mac",
+    "gid",
+    "boot_id",
+    "hostname",
+    "node",
+    "id",
+    "fold",
+    "time",
+    "elapsed_s",
+    "mock",
+)
+
+
+def _seen(brctl: Brctl, machine: str, command: str) -> Any:
+    """What is told of a machine, without identifiers and times."""
+    (report,) = json.loads(brctl("--mock", machine, "node-manager", command, "-o", "json").out)["reports"]
+    return _without(report)
+
+
+def _without(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {key: _without(value) for key, value in plain.items() if key not in _IDENTIFIERS}
+    if isinstance(plain, list):
+        return [_without(item) for item in plain]
+    return plain
+
+
+@pytest.mark.parametrize("fault", ["", "+gpu3-lost+gpu5-link-down", "+no-driver"])
+def test_a_bundle_is_the_machine_again(brctl: Brctl, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 60)  # on a busy machine nothing hangs for that
+    machine = "dgx-h100" + fault
+    assert brctl("--mock", machine, "diagnose", "bundle", "x.json").code == 0
+    for command in ("show", "check"):
+        first, again = _seen(brctl, machine, command), _seen(brctl, "x.json", command)
+        for report in (first, again):
+            for mount in report["inventory"]["mounts"]:
+                mount["source"] = mount["source"].partition(":")[2]
+            for finding in report["findings"]:
+                if fault:  # a GPU that is not well is named, by its UUID too
+                    finding["summary"] = finding["evidence"] = ""
+        assert again == first
+    codes = [brctl("--mock", name, "node-manager", "check").code for name in (machine, "x.json")]
+    assert codes[0] == codes[1]
+
+
+def test_what_is_said_and_written(brctl: Brctl, tmp_path: Path) -> None:
+    result = brctl("--mock", "dgx-h100", "diagnose", "bundle", "x.json")
+    assert (result.code, result.out) == (0, "")
+    first, second, third = result.err.splitlines()
+    text = (tmp_path / "x.json").read_text()
+    plain = json.loads(text)
+    parts = f"{len(plain['files'])} files, {len(plain['commands'])} commands, NVML of 8 GPUs"
+    assert first == f"x.json: {parts}; {len(text) // 1000} kB"
+    assert second == plain["sources"][1]
+    assert second.startswith("masked: ")
+    assert "8 serial numbers" in second
+    assert third + "\n" == LOOK
+    assert stat.S_IMODE((tmp_path / "x.json").stat().st_mode) == 0o600
+    assert text == json.dumps(plain, indent=1) + "\n"
+    assert (plain["recorded"], plain["partial"]) == (False, True)
+    assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_nothing_that_was_masked_is_left(brctl: Brctl, tmp_path: Path) -> None:
+    (report,) = json.loads(brctl("--mock", "dgx-h100", "node-manager", "show", "-o", "json").out)["reports"]
+    brctl("--mock", "dgx-h100", "diagnose", "bundle", "x.json")
+    text, seen = (tmp_path / "x.json").read_text(), report["inventory"]
+    secrets = [seen["kernel"]["boot_id"], *(gpu["uuid"] for gpu in seen["gpus"])]
+    secrets += [gpu["identity"]["serial"] for gpu in seen["gpus"]] + [nic["mac"] for nic in seen["nics"]]
+    secrets += [gid["gid"] for port in seen["rdma"] for gid in port["gids"]]
+    assert len(set(secrets)) > 40
+    assert [secret for secret in secrets if secret and secret.strip("0:") and secret in text] == []
+    assert f'"{seen["kernel"]["hostname"]}' not in text
+
+
+def test_quiet(brctl: Brctl) -> None:
+    assert brctl("-q", "--mock", "cpu-only", "diagnose", "bundle", "x.json") == (0, "", "")
+
+
+def test_a_machine_without_nvml(brctl: Brctl) -> None:
+    assert "commands; " in brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json").err
+
+
+def test_a_file_that_is_there_stays(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("mine")
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json")
+    assert (result.code, result.err) == (2, "error: x.json exists\nhint: --force overwrites it\n")
+    assert (tmp_path / "x.json").read_text() == "mine"
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json", "--force").code == 0
+    assert json.loads((tmp_path / "x.json").read_text())["name"] == "recording"
+
+
+def test_a_link_that_leads_nowhere_is_there_too(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "x.json").symlink_to("none")
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json").code == 2
+
+
+def test_a_file_that_comes_in_the_meantime_stays(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = session.ask
+
+    def slowly(*arguments: Any) -> Report:
+        (tmp_path / "x.json").write_text("mine")
+        return ask(*arguments)
+
+    monkeypatch.setattr(session, "ask", slowly)
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json")
+    assert (result.code, result.err) == (2, "error: x.json exists by now\nhint: --force overwrites it\n")
+    assert (tmp_path / "x.json").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_a_file_system_without_links(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json").code == 0
+    assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_a_full_disk(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json")
+    assert (result.code, result.err) == (3, "error: cannot write x.json: No space left on device\n")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "what"), [("none/x.json", "nothing can be written to none"), (".", ". is a folder")])
+def test_a_place_where_nothing_can_be_written(brctl: Brctl, name: str, what: str) -> None:
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", name)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {what}\nhint: ")
+
+
+def test_a_part_that_hangs_is_3_and_the_rest_is_written(
+    brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    assert brctl("--mock", "l40s-pcie+gpu1-hang", "diagnose", "bundle", "x.json").code == 3
+    again = brctl("--mock", "x.json", "node-manager", "check")
+    assert again.code == 3
+    assert "nvmlDeviceGetUUID: did not return within 0.3 s" in again.out
+
+
+def test_an_agent_that_fails_is_told_and_3(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report("cpu001", 0, 0, errors=(NodeError("died", "the agent ended", "look there"),))
+    monkeypatch.setattr(session.LocalAgent, "ask", lambda *_: report)
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json")
+    assert (result.code, result.err) == (3, "error: cpu001: the agent ended\nhint: look there\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_it_needs_no_config_and_has_one_form(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "cluster-config.yaml").write_text("broken: [")
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "x.json").code == 0
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "y.json", "-o", "json").code == 2
+    assert brctl("--mock", "cpu-only", "diagnose", "bundle", "y.json", "-w", "other").code == 2
+    assert not (tmp_path / "y.json").exists()
+
+
+def test_faults_act_on_a_bundle_too(brctl: Brctl) -> None:
+    brctl("--mock", "dgx-h100", "diagnose", "bundle", "x.json")
+    result = brctl("--mock", "x.json+gpu2-lost", "node-manager", "check")
+    assert result.code == 1
+    assert "GPU 2" in result.out
+    assert "is lost" in result.out
+    assert brctl("--mock", "x.json+nic0-down", "node-manager", "show").err == ""
+
+
+@pytest.mark.process
+def test_as_a_program(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    argv = [sys.executable, "-m", "brctl", "--mock", "cpu-only", "diagnose", "bundle", str(tmp_path / "x.json")]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, env={"PATH": os.defpath, "HOME": str(tmp_path)}
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith(LOOK)
