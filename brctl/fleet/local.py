@@ -50,6 +50,9 @@ class LocalAgent:
         assert self._child.stdin and self._child.stdout and self._child.stderr  # noqa: PT018, S101  # for the type checker
         self._stdin, self._stdout, self._stderr = self._child.stdin, self._child.stdout, self._child.stderr
         self._complaint = b""
+        self._unpacker = Unpacker()
+        self._asked = 0
+        """Requests so far. Its number is a request's id: an answer that comes too late is not taken for the next."""
 
     def __enter__(self) -> LocalAgent:
         return self
@@ -70,6 +73,7 @@ class LocalAgent:
         `meanwhile` is done while the agent works.
         """
         began = time.time()
+        self._asked += 1
         self._send(request)
         meanwhile()
         try:
@@ -79,14 +83,14 @@ class LocalAgent:
 
     def _send(self, request: Request) -> None:
         with contextlib.suppress(BrokenPipeError):  # it died at the start; its stderr, read next, says why
-            self._stdin.write(pack(Frame("1", dumps(request).encode("ascii"))))
+            self._stdin.write(pack(Frame(str(self._asked), dumps(request).encode("ascii"))))
 
     def _receive(self, limit_s: float) -> Report:
-        unpacker = Unpacker()
         try:
             for chunk in self._chunks(limit_s):
-                for frame in unpacker.feed(chunk):
-                    return loads(Report, frame.payload)
+                for frame in self._unpacker.feed(chunk):
+                    if frame.id == str(self._asked):
+                        return loads(Report, frame.payload)
         except (FrameError, InvalidReportError) as error:
             raise _NoAnswerError(NodeError("invalid-report", f"the agent's answer is no Report: {error}")) from None
         last = self._complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]

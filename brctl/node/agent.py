@@ -7,6 +7,7 @@ has a thread of its own, so that one that hangs holds up neither the next one no
 import os
 import threading
 import time
+import traceback
 from typing import Callable, Tuple
 
 from .diagnose import engine
@@ -46,9 +47,9 @@ def serve(host: Host, source: int, sink: int) -> None:
     lock = threading.Lock()
 
     def handle(frame: Frame) -> None:
-        payload = dumps(_answer_text(host, frame.payload)).encode("ascii")
+        packed = pack(Frame(frame.id, _answer_text(host, frame.payload)))
         with lock:
-            _write_all(sink, pack(Frame(frame.id, payload)))
+            _write_all(sink, packed)
 
     unpacker = Unpacker()
     for chunk in iter(lambda: os.read(source, _CHUNK), b""):
@@ -56,16 +57,16 @@ def serve(host: Host, source: int, sink: int) -> None:
             threading.Thread(target=handle, args=(frame,), daemon=True).start()
 
 
-def _answer_text(host: Host, text: bytes) -> Report:
-    """Answer a request in JSON; whatever goes wrong comes back as a Report too."""
+def _answer_text(host: Host, text: bytes) -> bytes:
+    """Answer JSON with JSON; whatever goes wrong comes back as a Report too."""
     began = time.time()
     try:
-        return answer(host, loads(Request, text))
+        return dumps(answer(host, loads(Request, text))).encode("ascii")
     except InvalidReportError as error:
         problem = NodeError("invalid-request", str(error))
     except Exception as error:  # the one who waits must hear of it
         problem = NodeError("agent-error", "{}: {}".format(type(error).__name__, error))
-    return Report("", began, time.time() - began, host.mock, errors=(problem,))
+    return dumps(Report("", began, time.time() - began, host.mock, errors=(problem,))).encode("ascii")
 
 
 def _write_all(sink: int, text: bytes) -> None:
@@ -76,11 +77,15 @@ def _write_all(sink: int, text: bytes) -> None:
 
 def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on this process's own pipes and end it at once: a thread stuck in a driver must not keep it alive."""
+    code = 1
     try:
         serve(make_host(), 0, 1)
+        code = 0
+    except Exception:
+        traceback.print_exc()  # to stderr, whose last line the one who waits will tell
     finally:
         at_end()
-        os._exit(0)
+        os._exit(code)
 
 
 def main() -> None:

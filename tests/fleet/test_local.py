@@ -58,6 +58,21 @@ def test_an_agent_that_hangs_is_given_up_and_killed(monkeypatch: pytest.MonkeyPa
     assert not _alive(pid)
 
 
+def test_a_late_answer_is_not_taken_for_the_next() -> None:
+    with LocalAgent("dgx-h100+gpu3-hang") as agent:
+        late = agent.ask(SHOW, 1)
+        report = agent.ask(SHOW._replace(action="check"), 30)
+    assert [error.kind for error in late.errors] == ["timeout"]
+    assert [finding.reason for finding in report.findings if finding.reason] == ["hung"]
+
+
+def test_an_agent_that_cannot_start_says_why() -> None:
+    with LocalAgent("no-such-machine") as agent:
+        (error,) = agent.ask(SHOW, 10).errors
+    assert error.kind == "died"
+    assert "no machine is called 'no-such-machine'" in error.message
+
+
 def test_an_agent_that_dies_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     with _agent(monkeypatch, "raise SystemExit('no such thing')") as agent:
         report = agent.ask(SHOW, 10)

@@ -6,7 +6,7 @@ import pytest
 
 from brctl.mock.machines import load
 from brctl.node import agent
-from brctl.node.facts import Inventory
+from brctl.node.facts import Inventory, Kernel
 from brctl.node.frame import Frame, Unpacker, pack
 from brctl.node.host import Host
 from brctl.node.report import Mock, Report, dumps, loads
@@ -77,6 +77,15 @@ def test_a_fault_of_ours_is_told(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) 
     pipes.send(_request("1"))
     ((_, report),) = pipes.receive(1)
     assert [(error.kind, error.message) for error in report.errors] == [("agent-error", "KeyError: 'oops'")]
+
+
+def test_a_fact_that_is_no_number_is_told_and_not_waited_for(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        agent, "inventory", lambda _: Inventory(kernel=Kernel("a", "b", "c", None, None, float("nan"), None))
+    )
+    pipes.send(_request("1"))
+    ((_, report),) = pipes.receive(1)
+    assert [error.kind for error in report.errors] == ["agent-error"]
 
 
 def test_the_end_of_stdin_ends_it(pipes: Pipes) -> None:

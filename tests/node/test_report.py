@@ -113,7 +113,7 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
-        "problems",
+        "problems", "accelerator_libraries",
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
