@@ -115,8 +115,7 @@ def _seconds(text: str) -> float:
     try:
         return seconds(text)
     except ValueError as error:
-        hint = getattr(error, "context", {}).get("hint")
-        raise CommandError(f"--timeout {text}: {error}", hint) from None
+        raise CommandError(f"--timeout {text}: {error}", getattr(error, "hint", None)) from None
 
 
 def _refuse_others(given: Common, name: str) -> None:

@@ -19,21 +19,24 @@ def section(meaning: str) -> Any:
     return Field({}, description=meaning)
 
 
-_OURS = ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking")
-_NAMED = {"user": "user", "port": "port", "proxyjump": "proxy_jump", "connecttimeout": "connect_timeout"}
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ["batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking"], "brctl"
+    ),
+    "user": "transport.user",
+    "port": "transport.port",
+    "proxyjump": "transport.proxy_jump",
+    "connecttimeout": "transport.connect_timeout",
+}
+"""Options of ssh, which knows no case, and what they are set by."""
 
 
 def _ssh_options(options: dict[str, str]) -> dict[str, str]:
-    taken = set()
+    taken = dict(_ELSEWHERE)
     for name in options:
-        lower = name.lower()
-        if lower in _OURS:
-            raise RefusedError(f"{name} is set by brctl itself", "remove it")
-        if lower in _NAMED:
-            raise RefusedError(f"{name} has a key of its own", f"write it as transport.{_NAMED[lower]}")
-        if lower in taken:
-            raise RefusedError(f"{name} is given twice", "ssh knows no case in its options: leave one")
-        taken.add(lower)
+        other = taken.setdefault(name.lower(), name)
+        if other != name:
+            raise RefusedError(f"{name} is set by {other}", "remove it here")
     return options
 
 

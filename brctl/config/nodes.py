@@ -75,9 +75,8 @@ def bounded(text: str) -> str:
 
 def plain(text: str) -> str:
     """Likewise; raises ValueError also for a group or wildcard."""
-    lookup = _LOOKUP.search(bounded(text))
-    if lookup:
-        raise ValueError(f"{lookup.group()!r} means nothing here: write the nodes themselves")
+    if _LOOKUP.search(bounded(text)):
+        raise ValueError("a group or wildcard means nothing here: write the nodes themselves")
     return text
 
 
@@ -91,6 +90,12 @@ def fold(names: Iterable[str]) -> str:
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The word that was probably meant, None where none is near; of very many words the first are looked at."""
     return next(iter(difflib.get_close_matches(word, list(words)[:MOST_WORDS], 1)), None)
+
+
+def nearest_or(word: str, words: Iterable[str], otherwise: str) -> str:
+    """The hint about a word that is none of those."""
+    near = nearest(word, words)
+    return f"did you mean {near!r}?" if near else otherwise
 
 
 def _known(text: str, groups: Mapping[str, str]) -> None:

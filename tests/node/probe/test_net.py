@@ -7,7 +7,7 @@ import pytest
 
 from brctl.node.facts import Nic
 from brctl.node.host.local import Local
-from brctl.node.probe.net import DriverInfo, parse_device_type, parse_driver_info, parse_speed, read
+from brctl.node.probe.net import parse_device_type, parse_firmware, parse_speed, read
 
 NET = "/sys/class/net/"
 MLX5 = """\
@@ -30,7 +30,7 @@ def interface(name: str, where: str = "virtual", **attributes: Any) -> Dict[str,
 
 
 def kind(machine: Any, files: Dict[str, Any]) -> str:
-    (nic,) = read(machine(files)) or ()
+    (nic,) = read(machine(files)).facts
     return str(nic.kind)
 
 
@@ -47,21 +47,22 @@ def test_parse_speed(text: str, speed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "info"),
+    ("text", "firmware"),
     [
-        (MLX5, DriverInfo("mlx5_core", "28.41.1000")),
-        ("driver: tg3\nfirmware-version: FFV22.71.3 bc 5720-v1.39\n", DriverInfo("tg3", "FFV22.71.3 bc 5720-v1.39")),
-        ("driver: virtio_net\nversion: 1.0.0\nfirmware-version: \n", DriverInfo("virtio_net", None)),
-        ("driver: x\nfirmware-version: N/A\n", DriverInfo("x", None)),
-        ("", DriverInfo(None, None)),
+        (MLX5, "28.41.1000"),
+        ("driver: tg3\nfirmware-version: FFV22.71.3 bc 5720-v1.39\n", "FFV22.71.3 bc 5720-v1.39"),
+        ("driver: virtio_net\nversion: 1.0.0\nfirmware-version: \n", None),
+        ("driver: x\nfirmware-version:\n", None),
+        ("driver: x\nfirmware-version: N/A\n", None),
+        ("", None),
     ],
 )
-def test_parse_driver_info(text: str, info: Any) -> None:
-    assert parse_driver_info(text) == info
+def test_parse_firmware(text: str, firmware: Any) -> None:
+    assert parse_firmware(text) == firmware
 
 
 def test_a_rail_of_dgx(dgx: Any) -> None:
-    nics = {nic.name: nic for nic in read(dgx) or ()}
+    nics = {nic.name: nic for nic in read(dgx).facts}
     assert nics["ens1np0"] == Nic(
         name="ens1np0",
         kind="physical",
@@ -84,7 +85,7 @@ def test_a_rail_of_dgx(dgx: Any) -> None:
 
 
 def test_the_rest_of_dgx(dgx: Any) -> None:
-    nics = {nic.name: nic for nic in read(dgx) or ()}
+    nics = {nic.name: nic for nic in read(dgx).facts}
     assert (nics["bond0"].kind, nics["bond0"].lower) == ("bond", ("enp157s0f0np0", "enp27s0f0np0"))
     assert (nics["bond0"].driver, nics["bond0"].pci, nics["bond0"].speed_mbps) == (None, None, 200000)
     assert (nics["bond0.100"].kind, nics["bond0.100"].lower) == ("vlan", ("bond0",))
@@ -128,20 +129,20 @@ def test_without_ethtool_what_sys_has(machine: Any) -> None:
         "/sys/class/infiniband/mlx5_0": {"link": "../../devices/pci0000:15/0000:1a:00.0/infiniband/mlx5_0"},
         "/sys/class/infiniband/rxe0": {"link": "../../devices/virtual/infiniband/rxe0"},
     }
-    (nic,) = read(machine(files)) or ()
+    (nic,) = read(machine(files)).facts
     assert (nic.driver, nic.firmware, nic.rdma, nic.numa_node) == ("mlx5_core", "28.41.1000", "mlx5_0", None)
     refused = {"ethtool -i ens1np0": {"returncode": 75, "stderr": "Cannot get driver information"}}
-    assert read(machine(files, refused)) == (nic,)
+    assert read(machine(files, refused)).facts == (nic,)
 
 
 def test_usb_has_no_pci_function_of_its_own(machine: Any) -> None:
     usb = "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0"
-    (nic,) = read(machine(interface("enx0", usb, device={"link": "../../../1-1:1.0"}))) or ()
+    (nic,) = read(machine(interface("enx0", usb, device={"link": "../../../1-1:1.0"}))).facts
     assert (nic.kind, nic.pci, nic.driver, nic.mac, nic.carrier) == ("physical", None, None, None, None)
 
 
 def test_one_that_went_away(machine: Any) -> None:
-    assert read(machine({NET + "gone": {"link": "../../devices/virtual/net/gone"}})) == ()
+    assert read(machine({NET + "gone": {"link": "../../devices/virtual/net/gone"}})).facts == ()
 
 
 def test_no_sys(machine: Any) -> None:
@@ -157,7 +158,7 @@ def test_against_ip() -> None:
 
 
 def _compare(links: Any) -> None:
-    nics = {nic.name: nic for nic in read(Local()) or ()}
+    nics = {nic.name: nic for nic in read(Local()).facts}
     assert sorted(nics) == sorted(link["ifname"] for link in links)
     for link in links:
         nic = nics[link["ifname"]]

@@ -64,7 +64,7 @@ def test_roce_mtu(interface: int, rdma: Any) -> None:
 
 
 def test_a_rail_of_dgx(dgx: Any) -> None:
-    ports = {port.device: port for port in read(dgx) or ()}
+    ports = {port.device: port for port in read(dgx).facts}
     link_local = "fe80:0000:0000:0000:00b0:7dff:fe00:0100"
     address = "0000:0000:0000:0000:0000:ffff:0a00:0101"
     assert ports["mlx5_0"] == RdmaPort(
@@ -91,7 +91,7 @@ def test_a_rail_of_dgx(dgx: Any) -> None:
 
 
 def test_the_storage_ports_of_dgx(dgx: Any) -> None:
-    ports = {port.device: port for port in read(dgx) or ()}
+    ports = {port.device: port for port in read(dgx).facts}
     assert (ports["mlx5_1"].netdev, ports["mlx5_1"].rate_gbps) == ("bond0", 100.0)
     assert [gid.netdev for gid in ports["mlx5_1"].gids] == ["bond0"] * 4 + ["bond0.100"] * 2
     down = ports["mlx5_2"]
@@ -100,7 +100,7 @@ def test_the_storage_ports_of_dgx(dgx: Any) -> None:
 
 
 def test_infiniband(machine: Any) -> None:
-    (port,) = read(machine(infiniband(), {"ibv_devinfo -d mlx5_0 -i 1": {"stdout": DEVINFO}})) or ()
+    (port,) = read(machine(infiniband(), {"ibv_devinfo -d mlx5_0 -i 1": {"stdout": DEVINFO}})).facts
     assert (port.link_layer, port.rdma_mtu, port.netdev, port.board_id) == ("InfiniBand", 2048, None, None)
     assert port.firmware == "28.41.1000"
     assert port.gids == (Gid(0, "fe80:0000:0000:0000:946d:ae03:0012:3456", "IB/RoCE v1", None),)
@@ -108,27 +108,27 @@ def test_infiniband(machine: Any) -> None:
 
 @pytest.mark.parametrize("commands", [{}, {"ibv_devinfo -d mlx5_0 -i 1": {"returncode": 255}}])
 def test_no_one_knows_the_mtu_of_infiniband(machine: Any, commands: Any) -> None:
-    (port,) = read(machine(infiniband(), commands)) or ()
+    (port,) = read(machine(infiniband(), commands)).facts
     assert port.rdma_mtu is None
 
 
 def test_interfaces_of_a_function_with_two_ports(machine: Any) -> None:
-    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "1"}))) or ()] == ["ib1"]
-    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "0"}))) or ()] == [None]
-    assert [port.netdev for port in read(machine(infiniband(1, {"ib0": "0"}))) or ()] == ["ib0"]
+    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "1"}))).facts] == ["ib1"]
+    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "0"}))).facts] == [None]
+    assert [port.netdev for port in read(machine(infiniband(1, {"ib0": "0"}))).facts] == ["ib0"]
 
 
 def test_roce_without_an_interface(machine: Any) -> None:
     files = infiniband()
     files[FUNCTION + "/infiniband/mlx5_0/ports/1/link_layer"] = "Ethernet\n"
-    (port,) = read(machine(files)) or ()
+    (port,) = read(machine(files)).facts
     assert (port.netdev, port.rdma_mtu) == (None, None)
 
 
 def test_one_that_went_away(machine: Any) -> None:
     files = infiniband()
     del files[FUNCTION + "/infiniband/mlx5_0/ports/1/rate"]
-    assert read(machine(files)) == ()
+    assert read(machine(files)).facts == ()
 
 
 def test_no_rdma(machine: Any) -> None:
