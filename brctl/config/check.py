@@ -63,7 +63,7 @@ def _sets(config: Config) -> Iterator[Mistake]:
 
 
 def _hardware(config: Config) -> Iterator[Mistake]:
-    known = [*config.groups, ALL]
+    known = {**config.groups, ALL: config.nodes}
     for name in config.settings.hardware:
         if name not in known:
             hint = nearest_or(name, known, f"the groups are {', '.join(known)}")

@@ -19,10 +19,9 @@ def section(meaning: str) -> Any:
     return Field({}, description=meaning)
 
 
+_FIXED = ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking")
 _ELSEWHERE = {
-    **dict.fromkeys(
-        ["batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking"], "brctl"
-    ),
+    **dict.fromkeys(_FIXED, "brctl"),
     "user": "transport.user",
     "port": "transport.port",
     "proxyjump": "transport.proxy_jump",
@@ -112,7 +111,10 @@ class Accelerators(Section):
 
 
 class Nics(Section):
-    interfaces: types.Glob | None = item(None, "Which interfaces are meant; all physical ones when not given.")
+    interfaces: types.Glob | None = item(
+        None,
+        "Which are meant: interfaces, or RDMA devices. Physical ones when not given: those with RDMA, if any has it.",
+    )
     count: Count | None = item(None, "Interfaces of a node.")
     speed: types.Rate | None = item(None, "Link rate of each.", "ethtool, Speed")
     kind: Literal["roce", "infiniband", "efa", "ethernet"] | None = item(None, "What the links carry.")
@@ -142,8 +144,6 @@ class Network(Section):
 
 _ASKED = "Largest {} buffer that a socket may ask for. TCP's own tuning does not obey it, and RDMA uses none."
 _TUNED = "TCP's {} buffer: minimum, default, maximum."
-
-
 _KERNEL_NAME = re.compile(r"[a-z0-9_]+(\.[A-Za-z0-9_:-]+(/[A-Za-z0-9_:-]+)*)+")
 """One spelling for each, so that no two set one parameter: dots, and a slash for a dot in a name (`eth0/100`)."""
 _SWAPPED = str.maketrans("./", "/.")

@@ -37,7 +37,6 @@ _TYPES = {
     "model_type": ("`key: value` lines are expected", "indent its keys below it"),
 }
 """pydantic's errors about a type: what they mean, and what mostly helps."""
-_RANGES = ("greater_than_equal", "less_than_equal", "too_short")
 
 
 def _words(kind: str, error: Any, loc: Loc) -> tuple[str, str | None]:
@@ -62,7 +61,7 @@ def _words(kind: str, error: Any, loc: Loc) -> tuple[str, str | None]:
         return f"{shown(value)} is {'none of' if '|' in about.kind else 'not'} {about.kind.replace(' | ', ', ')}", hint
     if kind == "too_long":
         return f"{len(value)} are too many", f"the most is {error['ctx']['max_length']}"
-    if kind in _RANGES:
+    if kind in ("greater_than_equal", "less_than_equal"):
         return f"{shown(value)} is out of range", about.kind
     return f"{shown(value)} is no {about.kind}", about.example and f"for example {about.example}"
 
@@ -80,7 +79,6 @@ def _rewritten(kind: str, value: Any, loc: Loc, about: reference.Explanation) ->
 
 def _ungrouped(loc: Loc, value: Any) -> str | None:
     """About a group under the hardware of an override, which has its nodes already."""
-    grouped = loc[0] == "overrides" and loc[2:-1] == ("hardware",) and isinstance(value, dict)
-    return (
-        "leave the group out: `nodes` says which are meant" if grouped and {*value} & {*Hardware.model_fields} else None
-    )
+    if loc[0] != "overrides" or loc[2:-1] != ("hardware",) or not isinstance(value, dict):
+        return None
+    return "leave the group out: `nodes` says which are meant" if {*value} & {*Hardware.model_fields} else None

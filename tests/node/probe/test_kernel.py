@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from brctl.node.facts import Kernel
+from brctl.node.facts import Kernel, Problem
 from brctl.node.host.local import Local
 from brctl.node.probe.kernel import parse_os_release, parse_uptime, read
 
@@ -62,6 +62,46 @@ def test_the_vendors_os_release_and_half_a_product(machine: Any) -> None:
     kernel = read(machine(dict(FILES, **more))).facts
     assert kernel is not None
     assert (kernel.distribution, kernel.product) == ("Fedora", "PowerEdge XE9680")
+
+
+@pytest.mark.parametrize(
+    ("path", "trouble", "field", "message"),
+    [
+        (
+            "/etc/os-release",
+            "ID=bob\nPRETTY_NAME=Bob's Linux\n",
+            "distribution",
+            "os-release: PRETTY_NAME=Bob's Linux: No closing quotation",
+        ),
+        (
+            "/sys/class/dmi/id/product_name",
+            {"errno": "EIO"},
+            "product",
+            "/sys/class/dmi/id/product_name: Input/output error",
+        ),
+        (
+            "/proc/sys/kernel/random/boot_id",
+            {"errno": "EACCES"},
+            "boot_id",
+            "/proc/sys/kernel/random/boot_id: Permission denied",
+        ),
+    ],
+)
+def test_what_cannot_be_read_costs_itself_alone(
+    machine: Any, path: str, trouble: Any, field: str, message: str
+) -> None:
+    files = {"/etc/os-release": "PRETTY_NAME=Fedora\n", "/sys/class/dmi/id/sys_vendor": "Dell Inc.\n", path: trouble}
+    reading = read(machine(dict(FILES, **files), {"uname -m": {"stdout": "x86_64\n"}}))
+    whole = Kernel("node1", "6.8.0-45-generic", "x86_64", "Fedora", None, 93.25, "Dell Inc.")
+    assert reading.facts == whole._replace(**{field: None})
+    (problem,) = reading.problems
+    assert (problem.part, problem.field, problem.message) == ("kernel", field, message)
+
+
+def test_the_architecture_is_unknown_where_uname_hangs(machine: Any) -> None:
+    reading = read(machine(FILES, {"uname -m": {"hung": 3}}))
+    assert (reading.facts.architecture, reading.facts.hostname) == ("unknown", "node1")
+    assert reading.problems == (Problem("kernel", "hung", "uname -m did not return within 3 s"),)
 
 
 @pytest.mark.parametrize("missing", sorted(FILES))

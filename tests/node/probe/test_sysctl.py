@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
-from brctl.node.facts import Sysctl
+from brctl.node.facts import Problem, Sysctl
 from brctl.node.host.local import Local
+from brctl.node.probe.rows import Reading
 from brctl.node.probe.sysctl import KEYS, parse_value, read
 
 
@@ -21,6 +22,21 @@ def test_dgx(dgx: Any) -> None:
 
 def test_what_this_kernel_has_not_is_left_out(machine: Any) -> None:
     assert read(machine({"/proc/sys/vm/swappiness": "60\n"})).facts == (Sysctl("vm.swappiness", "60"),)
+
+
+def test_one_that_may_not_be_read(machine: Any) -> None:
+    files = {"/proc/sys/vm/swappiness": "60\n", "/proc/sys/vm/min_free_kbytes": {"errno": "EACCES"}}
+    assert read(machine(files)) == Reading(
+        (Sysctl("vm.swappiness", "60"),),
+        (
+            Problem(
+                "sysctls",
+                "permission",
+                "vm.min_free_kbytes: /proc/sys/vm/min_free_kbytes: Permission denied",
+                "vm.min_free_kbytes",
+            ),
+        ),
+    )
 
 
 def test_no_proc(machine: Any) -> None:
