@@ -62,16 +62,17 @@ def _write_all(sink: int, text: bytes) -> None:
         view = view[os.write(sink, view) :]
 
 
-def run(make_host: Callable[[], Host]) -> None:
+def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on this process's own pipes and end it at once: a thread stuck in a driver must not keep it alive."""
     try:
         serve(make_host(), 0, 1)
     finally:
+        at_end()
         os._exit(0)
 
 
 def main() -> None:
     """The agent of this host."""
-    from .host.local import Local
+    from .host.local import Local, kill_commands
 
-    run(Local)
+    run(Local, kill_commands)

@@ -1,21 +1,28 @@
 """Frames: how a request reaches an agent and a Report comes back, over pipes that others also write to.
 
-A frame is one header line and the payload: `\\x1ebrctl1 ID LENGTH SHA256\\n` + LENGTH bytes. What stands before a frame
-(a login banner, a warning of some library) is noise and skipped; a frame that lies about itself is an error.
+A frame is one header line and the payload: `\\x1ebrctl1 ID LENGTH SHA256\\n` + LENGTH bytes, which are deflated unless
+there are none. What stands before a frame (a login banner, a warning of some library) is noise and skipped; a frame
+that lies about itself is an error.
 """
 
 import hashlib
-from typing import List, NamedTuple, Tuple
+import zlib
+from typing import List, NamedTuple, Optional
 
 MARK = b"\x1ebrctl1 "
 MAX_PAYLOAD = 16 * 1024 * 1024
-"""Bytes. A Report of 8 GPUs and 224 CPUs has 50 kB; more than this is no Report."""
+"""Bytes, inflated. A Report of 8 GPUs and 224 CPUs has 50 kB; more than this is no Report."""
 MAX_NOISE = 64 * 1024
 _MAX_HEADER = 256
+_NOISE_KEPT = 500
 
 
 class FrameError(Exception):
     """The stream holds no frame, or a false one."""
+
+
+class FloodError(FrameError):
+    """The stream holds more than anybody wants to read."""
 
 
 class Frame(NamedTuple):
@@ -23,54 +30,93 @@ class Frame(NamedTuple):
     payload: bytes
 
 
+class _Header(NamedTuple):
+    id: str
+    length: int
+    digest: str
+
+
 def pack(frame: Frame) -> bytes:
     """The frame as it goes over the pipe."""
-    digest = hashlib.sha256(frame.payload).hexdigest()
-    return MARK + "{} {} {}\n".format(frame.id, len(frame.payload), digest).encode("ascii") + frame.payload
+    # Level 1: 50 kB of JSON become 5.4 kB in 0.4 ms; level 6 needs three times as long for 4.5 kB.
+    body = zlib.compress(frame.payload, 1) if frame.payload else b""
+    return MARK + "{} {} {}\n".format(frame.id, len(body), hashlib.sha256(body).hexdigest()).encode("ascii") + body
 
 
 class Unpacker:
-    """Turns chunks of a stream into frames."""
+    """Turns chunks of a stream into frames of `most` bytes each at most."""
 
-    def __init__(self) -> None:
-        self._buffer = b""
-        self._noise = 0
+    def __init__(self, most: int = MAX_PAYLOAD) -> None:
+        self.noise = b""
+        """The beginning of what was skipped."""
+        self._most = most
+        self._buffer = bytearray()
+        self._header: Optional[_Header] = None
+        self._skipped = 0
 
     def feed(self, chunk: bytes) -> List[Frame]:
         """All frames that are whole now. Raises FrameError; nothing after that can be believed."""
         self._buffer += chunk
-        frames = []
-        while self._skip_noise() and b"\n" in self._buffer:
-            header, _, rest = self._buffer.partition(b"\n")
-            frame_id, length, digest = _parse(header)
-            if len(rest) < length:
-                break
-            payload, self._buffer = rest[:length], rest[length:]
-            if hashlib.sha256(payload).hexdigest() != digest:
-                raise FrameError("frame {} does not have the digest that it claims".format(frame_id))
-            frames.append(Frame(frame_id, payload))
-        return frames
+        frames: List[Frame] = []
+        while True:
+            self._header = self._header or self._next_header()
+            if self._header is None or len(self._buffer) < self._header.length:
+                return frames
+            body = bytes(self._take(self._header.length))
+            if hashlib.sha256(body).hexdigest() != self._header.digest:
+                raise FrameError("frame {} does not have the digest that it claims".format(self._header.id))
+            frames.append(Frame(self._header.id, _inflate(body, self._most)))
+            self._header = None
+
+    def _next_header(self) -> Optional[_Header]:
+        if not self._skip_noise():
+            return None
+        end = self._buffer.find(b"\n", 0, _MAX_HEADER)
+        if end < 0 and len(self._buffer) >= _MAX_HEADER:
+            raise FrameError("a header without an end")
+        return None if end < 0 else _parse(bytes(self._take(end + 1)), self._most)
 
     def _skip_noise(self) -> bool:
         """Drop what stands before the next frame; say whether one begins here."""
         start = self._buffer.find(MARK)
         # A mark may be cut by the end of the chunk: keep as many bytes as could belong to it.
-        noise = start if start >= 0 else max(0, len(self._buffer) - len(MARK) + 1)
-        self._buffer = self._buffer[noise:]
-        self._noise += noise
-        if self._noise > MAX_NOISE:
-            raise FrameError("{} bytes that are no frame".format(self._noise))
-        if start >= 0 and len(self._buffer) > _MAX_HEADER and b"\n" not in self._buffer[:_MAX_HEADER]:
-            raise FrameError("a header without an end")
+        noise = self._take(start if start >= 0 else max(0, len(self._buffer) - len(MARK) + 1))
+        self.noise += noise[: _NOISE_KEPT - len(self.noise)]
+        self._skipped += len(noise)
+        if self._skipped > MAX_NOISE:
+            raise FloodError("{} bytes that are no frame".format(self._skipped))
         return start >= 0
 
+    def _take(self, number: int) -> bytearray:
+        taken = self._buffer[:number]
+        del self._buffer[:number]
+        return taken
 
-def _parse(header: bytes) -> Tuple[str, int, str]:
+
+def _parse(line: bytes, most: int) -> _Header:
     try:
-        frame_id, length, digest = header[len(MARK) :].decode("ascii").split(" ")
-        size = int(length)
+        frame_id, length, digest = line[len(MARK) : -1].decode("ascii").split(" ")
+        header = _Header(frame_id, int(length), digest)
     except ValueError:
-        raise FrameError("not a header: {!r}".format(header[:_MAX_HEADER])) from None
-    if not 0 <= size <= MAX_PAYLOAD:
-        raise FrameError("a frame of {} bytes; at most {} are read".format(size, MAX_PAYLOAD))
-    return frame_id, size, digest
+        raise FrameError("not a header: {!r}".format(line)) from None
+    if header.length < 0:
+        raise FrameError("a frame of {} bytes".format(length))
+    if header.length > most:
+        raise FloodError("a frame of {} bytes; at most {} are read".format(length, most))
+    return header
+
+
+def _inflate(body: bytes, most: int) -> bytes:
+    """Never more than `most` bytes, however much a few bytes claim to hold."""
+    if not body:
+        return b""
+    inflater = zlib.decompressobj()
+    try:
+        payload = inflater.decompress(body, most)
+    except zlib.error as error:
+        raise FrameError("a payload that cannot be inflated: {}".format(error)) from None
+    if inflater.unconsumed_tail:
+        raise FloodError("a payload of more than {} bytes".format(most))
+    if not inflater.eof:
+        raise FrameError("a payload that is cut")
+    return payload

@@ -7,7 +7,7 @@ not trusted: what does not fit raises InvalidReportError, which names the place.
 import json
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Type, TypeVar, Union, get_type_hints
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Type, TypeVar, Union, get_type_hints
 
 from .facts import Inventory
 
@@ -68,7 +68,10 @@ class NodeError(NamedTuple):
     """A node that gave no Report, or a broken one."""
 
     kind: str
-    """`timeout`, `died`, `invalid-report`"""
+    """Unreachable: `refused`, `dns`, `no-route`, `no-banner`, `timeout`, `overloaded`, `host-key-changed`,
+    `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `no-python`, `python-too-old`,
+    `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`. Ctrl-C: `interrupted`,
+    `not-asked`."""
     message: str
     hint: Optional[str] = None
 
@@ -92,6 +95,8 @@ class Report(NamedTuple):
     inventory: Optional[Inventory] = None
     findings: Tuple[Finding, ...] = ()
     errors: Tuple[NodeError, ...] = ()
+    notes: Tuple[str, ...] = ()
+    """What hindered nothing and should be known: a login that prints, a connection that took several attempts."""
     schema_version: int = SCHEMA_VERSION
 
 
@@ -100,6 +105,7 @@ class InvalidReportError(Exception):
 
 
 N = TypeVar("N")
+_GREATEST = 2**64
 
 
 def encode(value: Any) -> Any:
@@ -128,8 +134,22 @@ def loads(kind: Type[N], text: Union[str, bytes]) -> N:
 
 def decode(kind: Type[N], plain: Any) -> N:
     """Check plain JSON data against `kind`, a NamedTuple, and build it. Raises InvalidReportError."""
-    result: N = _decode(kind, plain, kind.__name__)
+    wanted: Any = kind
+    try:
+        result: N = _decoder(wanted)(plain)
+    except _MisfitError as misfit:
+        raise InvalidReportError("{}{}: {}".format(kind.__name__, misfit.place, misfit)) from None
     return result
+
+
+class _MisfitError(Exception):
+    """A value that does not fit; the place is put together on the way up, as it is seldom needed."""
+
+    place = ""
+
+    def at(self, step: str) -> "_MisfitError":
+        self.place = step + self.place
+        return self
 
 
 def _refuse_constant(name: str) -> None:
@@ -137,41 +157,77 @@ def _refuse_constant(name: str) -> None:
 
 
 @lru_cache(maxsize=None)
-def _fields(kind: Any) -> Dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _decode(kind: Any, plain: Any, where: str) -> Any:
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    """What turns plain data into a `kind`, made once: 45 kB of JSON take a third of the time."""
     arguments: Any = getattr(kind, "__args__", ())
     if getattr(kind, "__origin__", None) is Union:  # Optional is the only union in use
-        return None if plain is None else _decode(arguments[0], plain, where)
+        inner = _decoder(arguments[0])
+        return lambda plain: None if plain is None else inner(plain)
     if getattr(kind, "__origin__", None) is tuple:
-        if not isinstance(plain, list):
-            raise InvalidReportError("{}: a list is expected".format(where))
-        return tuple(_decode(arguments[0], item, "{}[{}]".format(where, i)) for i, item in enumerate(plain))
+        return _list_decoder(_decoder(arguments[0]))
     if hasattr(kind, "_fields"):
-        return _decode_tuple(kind, plain, where)
-    if issubclass(kind, Enum):
-        return _decode_enum(kind, plain, where)
-    # bool is an int to Python and must not pass as one; an int is a fine float.
-    if type(plain) is not kind and not (kind is float and type(plain) is int):
-        raise InvalidReportError("{}: {} is expected, not {}".format(where, kind.__name__, type(plain).__name__))
-    return kind(plain)
+        return _object_decoder(kind)
+    return _enum_decoder(kind) if issubclass(kind, Enum) else _simple_decoder(kind)
 
 
-def _decode_tuple(kind: Any, plain: Any, where: str) -> Any:
-    if not isinstance(plain, dict):
-        raise InvalidReportError("{}: an object is expected".format(where))
-    hints = _fields(kind)
-    unknown: List[str] = sorted(set(plain) - set(hints))
-    missing = [name for name in hints if name not in plain and name not in kind._field_defaults]
-    if unknown or missing:
-        raise InvalidReportError("{}: unknown {}, missing {}".format(where, unknown, missing))
-    return kind(**{name: _decode(hints[name], value, where + "." + name) for name, value in plain.items()})
+def _list_decoder(inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decode_list(plain: Any) -> Any:
+        if type(plain) is not list:
+            raise _MisfitError("a list is expected")
+        items: List[Any] = []
+        try:
+            for item in plain:
+                items.append(inner(item))  # noqa: PERF401  # their number is the place of the misfit
+        except _MisfitError as misfit:
+            raise misfit.at("[{}]".format(len(items))) from None
+        return tuple(items)
+
+    return decode_list
 
 
-def _decode_enum(kind: Type[Enum], plain: Any, where: str) -> Enum:
-    try:
+def _object_decoder(kind: Any) -> Callable[[Any], Any]:
+    fields = {name: _decoder(hint) for name, hint in get_type_hints(kind).items()}
+    needed = set(fields) - set(kind._field_defaults)
+
+    def decode_object(plain: Any) -> Any:
+        if type(plain) is not dict:
+            raise _MisfitError("an object is expected")
+        if not (needed <= plain.keys() <= fields.keys()):
+            unknown, missing = (
+                sorted(set(plain) - set(fields)),
+                [name for name in fields if name in needed - set(plain)],
+            )
+            raise _MisfitError("unknown {}, missing {}".format(unknown, missing))
+        values: Dict[str, Any] = {}
+        try:
+            for name in plain:
+                values[name] = fields[name](plain[name])
+        except _MisfitError as misfit:
+            raise misfit.at("." + name) from None
+        return kind(**values)
+
+    return decode_object
+
+
+def _enum_decoder(kind: Type[Enum]) -> Callable[[Any], Any]:
+    def decode_enum(plain: Any) -> Any:
+        try:
+            return kind(plain)
+        except ValueError:
+            raise _MisfitError("{!r} is no {}".format(plain, kind.__name__)) from None
+
+    return decode_enum
+
+
+def _simple_decoder(kind: Any) -> Callable[[Any], Any]:
+    """Of text, truth and numbers. bool is an int to Python and must not pass as one; an int is a fine float."""
+
+    def decode_simple(plain: Any) -> Any:
+        if type(plain) is not kind and not (kind is float and type(plain) is int):
+            raise _MisfitError("{} is expected, not {}".format(kind.__name__, type(plain).__name__))
+        # JSON has numbers of any size; those that no machine has would break whoever converts or prints them.
+        if (kind is int or kind is float) and not -_GREATEST <= plain <= _GREATEST:
+            raise _MisfitError("a number beyond 2^64")
         return kind(plain)
-    except ValueError:
-        raise InvalidReportError("{}: {!r} is no {}".format(where, plain, kind.__name__)) from None
+
+    return decode_simple

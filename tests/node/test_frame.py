@@ -1,19 +1,27 @@
 import hashlib
+import zlib
 
 import pytest
 
 from brctl.node import frame
-from brctl.node.frame import Frame, FrameError, Unpacker, pack
+from brctl.node.frame import FloodError, Frame, FrameError, Unpacker, pack
 
 A = Frame("a", b"one")
 B = Frame("b", b"two\nlines\x1ebrctl1 ")
+EMPTY = Frame("empty", b"")
+
+
+def _wire(body: bytes, length: str = "") -> bytes:
+    """A frame with a body of our own making."""
+    header = "x {} {}\n".format(length or len(body), hashlib.sha256(body).hexdigest())
+    return frame.MARK + header.encode() + body
 
 
 def test_frames_survive_any_cut() -> None:
-    stream = b"Welcome to gpu001\n\x1e" + pack(A) + pack(B)
+    stream = b"Welcome to gpu001\n\x1e" + pack(A) + pack(EMPTY) + b"noise" + pack(B)
     for cut in range(len(stream) + 1):
         unpacker = Unpacker()
-        assert unpacker.feed(stream[:cut]) + unpacker.feed(stream[cut:]) == [A, B]
+        assert unpacker.feed(stream[:cut]) + unpacker.feed(stream[cut:]) == [A, EMPTY, B]
 
 
 def test_byte_by_byte() -> None:
@@ -22,31 +30,60 @@ def test_byte_by_byte() -> None:
 
 
 def test_a_false_digest_is_refused() -> None:
-    false = pack(A).replace(b"one", b"two")
+    false = pack(A)[:-1] + b"?"
     with pytest.raises(FrameError, match="digest"):
         Unpacker().feed(false)
 
 
-@pytest.mark.parametrize("header", [b"a 1", b"a x 00", b"a -1 00", b"a 99999999999 00", b"\xff 1 00", b"a 1 00 00"])
+@pytest.mark.parametrize("header", [b"a 1", b"a x 00", b"a -1 00", b"\xff 1 00", b"a 1 00 00"])
 def test_a_false_header_is_refused(header: bytes) -> None:
     with pytest.raises(FrameError):
         Unpacker().feed(frame.MARK + header + b"\n")
 
 
-def test_a_header_without_end_is_refused() -> None:
+@pytest.mark.parametrize("length", [248, 300])
+def test_a_header_without_end_is_refused(length: int) -> None:
     with pytest.raises(FrameError, match="header"):
-        Unpacker().feed(frame.MARK + b"x" * 300)
+        Unpacker().feed(frame.MARK + b"x" * length)
 
 
 def test_endless_noise_is_refused_and_not_kept() -> None:
     unpacker = Unpacker()
     for _ in range(64):
         unpacker.feed(b"y\n" * 512)
-    with pytest.raises(FrameError, match="no frame"):
+    with pytest.raises(FloodError, match="no frame"):
         unpacker.feed(b"y\n" * 512)
     assert len(unpacker._buffer) < 2 * len(frame.MARK)
 
 
+def test_the_beginning_of_the_noise_is_kept() -> None:
+    unpacker = Unpacker()
+    assert unpacker.feed(b"Welcome\n" + pack(A) + b"!" * 600 + pack(B)) == [A, B]
+    assert unpacker.noise == b"Welcome\n" + b"!" * 492
+
+
+def test_a_frame_that_claims_too_much_is_refused_before_it_comes() -> None:
+    with pytest.raises(FloodError, match="a frame of 1001 bytes; at most 1000 are read"):
+        Unpacker(1000).feed(_wire(b"", "1001"))
+
+
+def test_a_small_frame_that_inflates_to_much_is_refused() -> None:
+    assert Unpacker(1000).feed(_wire(zlib.compress(b"0" * 999))) == [Frame("x", b"0" * 999)]
+    with pytest.raises(FloodError, match="a payload of more than 1000 bytes"):
+        Unpacker(1000).feed(_wire(zlib.compress(b"0" * 100_000)))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [(b"plain text", "cannot be inflated"), (zlib.compress(b"one")[:-2], "a payload that is cut")],
+)
+def test_a_payload_that_does_not_inflate_is_refused(body: bytes, message: str) -> None:
+    with pytest.raises(FrameError, match=message):
+        Unpacker().feed(_wire(body))
+
+
 def test_the_form_on_the_wire() -> None:
-    digest = hashlib.sha256(b"one").hexdigest().encode()
-    assert pack(A) == b"\x1ebrctl1 a 3 " + digest + b"\none"
+    body = zlib.compress(b"one", 1)
+    digest = hashlib.sha256(body).hexdigest().encode()
+    assert pack(A) == b"\x1ebrctl1 a %d " % len(body) + digest + b"\n" + body
+    assert pack(EMPTY) == b"\x1ebrctl1 empty 0 " + hashlib.sha256(b"").hexdigest().encode() + b"\n"

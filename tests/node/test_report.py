@@ -67,6 +67,9 @@ def test_later_fields_may_be_missing() -> None:
         ({"time": True}, "Report.time: float is expected, not bool"),
         ({"findings": {}}, "Report.findings: a list is expected"),
         ({"errors": [3]}, "Report.errors[0]: an object is expected"),
+        ({"time": 1e300}, "Report.time: a number beyond 2^64"),
+        ({"time": 10**400}, "Report.time: a number beyond 2^64"),
+        ({"schema_version": -(10**30)}, "Report.schema_version: a number beyond 2^64"),
         ({"surprise": 1}, "Report: unknown ['surprise'], missing []"),
         ({"inventory": {"gpus": [{"uuid": None}]}}, "Report.inventory.gpus[0]: unknown [], missing ['gpu_index'"),
     ],
@@ -85,6 +88,12 @@ def test_an_unknown_status_is_refused() -> None:
         decode(Report, plain)
 
 
+def test_an_infinite_number_is_refused() -> None:
+    """JSON's grammar allows 1e999; nobody could print it again."""
+    with pytest.raises(InvalidReportError, match="a number beyond"):
+        loads(Report, '{"node": "a", "time": 1e999, "elapsed_s": 0}')
+
+
 @pytest.mark.parametrize("text", ["", "{", "NaN", '{"node": Infinity}', "[" * 100000])
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(InvalidReportError, match="not JSON"):
@@ -100,7 +109,7 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     """Within one schema version fields are only added: a failure here is a broken promise, unless it is an addition."""
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
-        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "schema_version",
+        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",

@@ -6,8 +6,9 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Optional, Sequence, Set, Tuple
 
 from .. import deadline
 from ..accel import Library
@@ -19,6 +20,8 @@ OUTPUT_LIMIT_BYTES = 16 << 20
 
 _CHUNK = 1 << 16
 _KILL_LIMIT_S = 0.5
+_running: Set[int] = set()
+_starting = threading.Lock()
 
 
 class Local:
@@ -67,14 +70,7 @@ class Local:
         # Whoever waits for this thread has patience enough for the command to be killed first.
         deadline.calling(" ".join(argv), limit_s + 2 * _KILL_LIMIT_S)
         try:
-            process = subprocess.Popen(
-                list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=_environment(),
-                start_new_session=True,
-            )
+            process = _start(argv)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -82,6 +78,8 @@ class Local:
         except BaseException:
             _kill(process)
             raise
+        finally:
+            _running.discard(process.pid)
 
     def accelerators(self) -> Tuple[Library, ...]:
         if not self._libraries:
@@ -89,6 +87,28 @@ class Local:
 
             self._libraries = (Nvml(),)
         return self._libraries
+
+
+def kill_commands() -> None:
+    """Kill every command that still runs, with all that it started, and let no other start: the process ends now."""
+    _starting.acquire(timeout=_KILL_LIMIT_S)  # never released; a fork that hangs must not hold up the end
+    for pid in tuple(_running):
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _start(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
+    with _starting:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            start_new_session=True,
+        )
+        _running.add(process.pid)
+    return process
 
 
 def _environment() -> Dict[str, str]:
