@@ -19,10 +19,15 @@ class CommandError(Exception):
 
 
 def tell(what: str, hint: str | None = None, word: str = "error") -> None:
-    """Say it on stderr, in the one form that all errors and warnings have."""
-    print(f"{word}: {what}", file=sys.stderr)
+    """Say it on stderr, in the one form that all errors and warnings have; it may be a node's own text."""
+    print(f"{word}: {printable(what)}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {printable(hint)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def tell_unforeseen(error: Exception, debug: bool) -> int:
