@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT_FANOUT = 64
 DEFAULT_CONNECT_S = 10.0
+LEAST_START_S = 15.0
+"""For the agent to start, however short its answer may be: 200 kB may have to reach the node first."""
 
 
 class Target(NamedTuple):
@@ -48,6 +50,8 @@ class FleetSession(NamedTuple):
     """What a command needs to ask the nodes."""
 
     common: Common
+    here: str
+    """What this host is called."""
     targets: Sequence[Target]
     transport: Transport
     limits: Limits
@@ -100,12 +104,12 @@ def parse_mocks(text: str) -> Mocks:
     return Mocks(default, others)
 
 
-def transport(config: Config | None, here: str | None) -> Transport:
-    """As the config says; ssh where there is none. Raises CommandError: it reaches this host alone."""
+def transport(config: Config | None, here: str, names: Sequence[str]) -> Transport:
+    """As the config says; ssh where there is none. Raises CommandError: it does not reach these nodes."""
     if config is None:
         return Transport(here=here)
     given = config.settings.transport
-    if given.kind == "local":
+    if given.kind == "local" and set(names) != {here}:
         raise CommandError("transport.kind is local: only this host can be reached", f"see {config.path}")
     try:
         template = tuple(shlex.split(given.template or ""))
@@ -131,7 +135,8 @@ def limits(given: Common, config: Config | None, answer_s: float) -> Limits:
     fanout = choose(given.fanout, "BRCTL_FANOUT", declared.fanout if declared else None, DEFAULT_FANOUT, int)
     if fanout < 1:
         raise CommandError(f"--fanout {fanout}: at least one node at a time")
-    return Limits(fanout, declared.connect_timeout if declared else DEFAULT_CONNECT_S, answer_s=answer_s)
+    connect_s = declared.connect_timeout if declared else DEFAULT_CONNECT_S
+    return Limits(fanout, connect_s, max(LEAST_START_S, answer_s), answer_s)
 
 
 def _show(progress: Progress) -> None:

@@ -65,6 +65,21 @@ def check(
     raise typer.Exit(_finish(run.common, reports, exit_code(reports, level, strict), require_gpu))
 
 
+@app.command(cls=Command)
+def clean(ctx: typer.Context) -> None:
+    """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
+    from .. import render
+    from .session import fleet
+    from .verdict import exit_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    run = fleet(ctx)
+    reports = run.ask("clean", meanwhile=lambda: render.prepare(form))
+    render.notes("node-manager clean", reports, form)
+    done = [report._replace(notes=()) for report in reports]  # they are its output
+    raise typer.Exit(_finish(run.common, done, exit_code(reports, "crit", strict=False), require_gpu=False))
+
+
 def _finish(given: Common, reports: Sequence[Report], code: int, require_gpu: bool) -> int:
     """Say what goes to stderr, and add what --require-gpu asks."""
     for report in reports:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,17 +50,43 @@ def session(ctx: typer.Context) -> Iterator[Session | FleetSession]:
     Without --nodes the agent starts before the config is read, and loads meanwhile; it is ended in any case.
     """
     given = common(ctx)
-    mocks = parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str))
-    if given.nodes is not None:
-        config = _open(given)
-        here = _here(given, config, _hostname(given, mocks.default))
-        names = _names(given.nodes, config)
-        if names != (here,):
-            yield _fleet(given, config, here, names, mocks)
-            return
-    mock = mocks.of(given.as_node)
-    with LocalAgent(mock) as agent:
-        yield _configured(given, agent, _open(given), _hostname(given, mock))
+    if given.nodes is None:
+        mock = _mocks(given).of(given.as_node)
+        with LocalAgent(mock) as agent:
+            yield _configured(given, agent, _open(given), _hostname(given, mock))
+        return
+    run = fleet(ctx)
+    first = run.targets[0]
+    if len(run.targets) > 1 or first.node != run.here:
+        yield run
+        return
+    with LocalAgent(first.mock) as agent:
+        yield Session(given, agent, first, run.fail_on, run.limits.answer_s)
+
+
+def fleet(ctx: typer.Context) -> FleetSession:
+    """The nodes of --nodes, or this host, reached as nodes are. Raises CommandError, ConfigError."""
+    given = common(ctx)
+    mocks = _mocks(given)
+    config = _open(given)
+    here = _here(given, config, _hostname(given, mocks.default))
+    names = (here,) if given.nodes is None else _names(given.nodes, config)
+    for spec in dict.fromkeys(mocks.others.values()):
+        _hostname(given, spec)  # says what is wrong with it
+    if config:
+        _warn(given, config)
+    return FleetSession(
+        given,
+        here,
+        [target(name, config, mocks.of(name)) for name in names],
+        Transport() if mocks.default or mocks.others else transport(config, here, names),
+        limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
+        config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
+    )
+
+
+def _mocks(given: Common) -> Mocks:
+    return parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str))
 
 
 def _open(given: Common) -> Config | None:
@@ -68,9 +94,12 @@ def _open(given: Common) -> Config | None:
 
 
 def _here(given: Common, config: Config | None, hostname: str) -> str:
-    """What this host is called: by its full name only where the config knows it so."""
+    """What this host is called: by its full name only where the config knows it so. Raises CommandError."""
     short = hostname.partition(".")[0]
-    return which_node(config.nodes if config else (), given.as_node, short, hostname) or given.as_node or short
+    name = which_node(config.nodes if config else (), given.as_node, short, hostname)
+    if config and given.as_node and name is None:
+        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
+    return name or given.as_node or short
 
 
 def _names(text: str, config: Config | None) -> tuple[str, ...]:
@@ -85,7 +114,7 @@ def _names(text: str, config: Config | None) -> tuple[str, ...]:
 def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
     """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
     given = common(ctx)
-    mock = parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str)).of(given.as_node)
+    mock = _mocks(given).of(given.as_node)
     with LocalAgent(mock) as agent:
         name = given.as_node or _hostname(given, mock).partition(".")[0]
         report = agent.ask(Request(name, "show"), _timeout(given, None))
@@ -115,28 +144,10 @@ def _configured(given: Common, agent: LocalAgent, config: Config | None, hostnam
     if config is None:
         return Session(given, agent, Target(name, Expected(), (), None), "warn", _timeout(given, None))
     _warn(given, config)
-    known = name if name in config.nodes else None
-    if known is None and given.as_node:
-        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
-    if known is None:
+    if name not in config.nodes:
         given.warn(f"warning: {config.path} has no node {name}: its cluster-wide values are used; --as NODE names it")
     timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, agent, target(name, config), config.node(known).diagnose.fail_on, timeout_s)
-
-
-def _fleet(given: Common, config: Config | None, here: str, names: Sequence[str], mocks: Mocks) -> FleetSession:
-    for spec in dict.fromkeys(mocks.others.values()):
-        _hostname(given, spec)  # says what is wrong with it
-    declared = config.settings.transport.command_timeout if config else None
-    if config:
-        _warn(given, config)
-    return FleetSession(
-        given,
-        [target(name, config, mocks.of(name)) for name in names],
-        Transport() if mocks.default or mocks.others else transport(config, here),
-        limits(given, config, _timeout(given, declared)),
-        config.node(None).diagnose.fail_on if config else "warn",
-    )
+    return Session(given, agent, target(name, config), config.node(name).diagnose.fail_on, timeout_s)
 
 
 def _warn(given: Common, config: Config) -> None:

@@ -137,7 +137,7 @@ class _Run:
             self._deliver(outcome._replace(node=order.node, notes=notes))
         else:
             elapsed = time.monotonic() - conversation.began if conversation.began else 0.0
-            notes = tuple(self._notes(order.node, conversation.noise))
+            notes = tuple(note for note in self._notes(order.node, conversation.noise) if outcome.message not in note)
             self._deliver(Report(order.node, time.time() - elapsed, elapsed, errors=(outcome,), notes=notes))
 
     def _again(self, order: Order) -> None:
@@ -146,7 +146,7 @@ class _Run:
 
     def _notes(self, node: str, noise: str) -> Iterator[str]:
         if self._retries[node]:
-            yield f"sshd refused the connection {self._retries[node]} times"
+            yield f"it took {self._retries[node] + 1} attempts: sshd refused the others before it asked who we are"
         if noise:
             yield f"the login prints: {noise}"
 

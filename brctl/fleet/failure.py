@@ -34,11 +34,11 @@ HINTS = {
 """By kind of NodeError; some kinds have finer reasons (`sudo`, `slow start`, ...) with hints of their own."""
 
 _CONNECTING = (
-    ("host-key-changed", r"REMOTE HOST IDENTIFICATION HAS CHANGED|REVOKED HOST KEY"),
+    ("host-key-changed", r"[Hh]ost key for \S+ has changed|REVOKED HOST KEY"),
     ("host-key-unknown", r"No \S+ host key is known|Host key verification failed"),
     ("dns", r"Could not resolve hostname|Name or service not known|Temporary failure in name resolution"),
     ("no-banner", r"during banner exchange|banner line|protocol version|Protocol major versions differ"),
-    ("permission", r"Permission denied|Too many authentication failures|administratively prohibited"),
+    ("permission", r"Permission denied|Too many authentication|administratively prohibited|account is .*not available"),
     ("refused", r"Connection refused"),
     ("no-route", r"No route to host|Network is unreachable"),
     ("timeout", r"timed out"),
@@ -62,11 +62,13 @@ def died(complaint: str, status: int, answered: bool) -> NodeError:
     if not answered:
         if status == NO_PYTHON or "command not found" in last:
             return fail("no-python", "the node has no such Python")
-        if status == OLD_PYTHON or "Unknown option: -I" in complaint:
-            return fail("python-too-old", f"the node's Python is too old: {plain(complaint.strip())}")
+        if status == OLD_PYTHON:
+            return fail("python-too-old", f"the node's Python is {last}")
+        if "Unknown option: -I" in complaint:
+            return fail("python-too-old", "the node's Python is older than 3.4")
         if "sudo:" in complaint:
             return fail("permission", last, "sudo")
-    signalled = status == 255  # ssh's word for a signal, and for a connection that broke
+    signalled = status < 0 or status == 255  # the latter is ssh's word for it, and for a connection that broke
     how = "by a signal, or the connection broke" if signalled else f"with exit status {status}"
     return fail("agent-died", f"the agent ended without an answer, {how}: {last}")
 

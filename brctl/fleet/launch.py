@@ -25,7 +25,7 @@ NO_PYTHON, OLD_PYTHON = 127, 38
 # not one more, as the agent reads on from there.
 _PYTHON = (
     "import os,sys;"
-    f"sys.version_info<(3,8) and (sys.stderr.write(sys.version),sys.exit({OLD_PYTHON}));"
+    f"sys.version_info<(3,8) and (sys.stderr.write(sys.version.split()[0]),sys.exit({OLD_PYTHON}));"
     "import zlib;"
     "f=lambda n,b=bytes():b if len(b)==n else f(n,b+os.read(0,n-len(b)));"
     "exec(zlib.decompress(f(int(sys.argv[1]))))"

@@ -208,8 +208,9 @@ class Conversation(EngineClient):  # type: ignore[misc]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = self.process.wait(_STATUS_S)
         complaint = self._complaint.decode("utf-8", "replace")
+        self._unpacker.end()
         if self.phase is Phase.CONNECT:
-            return failure.unreachable(complaint or self.noise, status)
+            return failure.unreachable(f"{self.noise}\n{complaint}", status)
         return failure.died(complaint, status, self.phase is Phase.ANSWER)
 
     def _read_rest_of_complaint(self) -> None:

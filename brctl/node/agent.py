@@ -22,6 +22,8 @@ _CHUNK = 65536
 def answer(host: Host, request: Request) -> Report:
     """Do what is asked, here and now."""
     began, clock = time.time(), time.monotonic()
+    if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
+        return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
     seen = inventory(host)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":

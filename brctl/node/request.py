@@ -66,6 +66,6 @@ class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
-    """`show` reads the inventory; `check` also runs the checks tagged `inventory`."""
+    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `clean` removes what brctl left."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()

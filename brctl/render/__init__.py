@@ -53,6 +53,19 @@ def check(reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> N
     return None
 
 
+def notes(command: str, reports: Sequence[Report], form: str) -> None:
+    """What each node says, where that is all."""
+    if form != "table":
+        return _reports(command, reports, form)
+    from .terminal import Terminal, clean
+
+    terminal = Terminal()
+    for report in reports:
+        for note in report.notes:
+            terminal.line(f"{clean(report.node)}: {clean(note)}")
+    return None
+
+
 def values(nodes: Sequence[tuple[str | None, Sequence[Value]]], form: str) -> None:
     """Config values with their origins, by node; the node None is the cluster as a whole."""
     from .config import values_data, values_table
