@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Group, common
-from .errors import CLEAN, INCOMPLETE, tell
+from .common import Command, Common, Group, common
+from .errors import CLEAN, FOUND, INCOMPLETE, tell
 
 if TYPE_CHECKING:
     from ..node.report import Report
@@ -39,9 +40,9 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("show", meanwhile=lambda: render.prepare(form))
-    render.show(report, form, run.common.verbose)
-    raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu))
+        reports = run.ask("show", meanwhile=lambda: render.prepare(form))
+    render.show(reports, form, run.common.verbose)
+    raise typer.Exit(_finish(run.common, reports, exit_code(reports, "crit", strict=False), require_gpu))
 
 
 @app.command(cls=Command)
@@ -53,9 +54,9 @@ def capabilities(ctx: typer.Context) -> None:
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("show", meanwhile=lambda: render.prepare(form))
-    render.capabilities(report, form)
-    raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu=False))
+        reports = run.ask("show", meanwhile=lambda: render.prepare(form))
+    render.capabilities(reports, form)
+    raise typer.Exit(_finish(run.common, reports, exit_code(reports, "crit", strict=False), require_gpu=False))
 
 
 @app.command(cls=Command)
@@ -72,18 +73,36 @@ def check(
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("check", meanwhile=lambda: render.prepare(form))
-    render.check(report, form, run.common.quiet, run.common.verbose)
+        reports = run.ask("check", meanwhile=lambda: render.prepare(form))
+    render.check(reports, form, run.common.quiet, run.common.verbose)
     level = fail_on.value if fail_on else run.fail_on
-    raise typer.Exit(_finish(report, exit_code([report], level, strict), require_gpu))
+    raise typer.Exit(_finish(run.common, reports, exit_code(reports, level, strict), require_gpu))
 
 
-def _finish(report: Report, code: int, require_gpu: bool) -> int:
+@app.command(cls=Command)
+def clean(ctx: typer.Context) -> None:
+    """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
+    from .. import render
+    from .session import fleet
+    from .verdict import exit_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    run = fleet(ctx)
+    reports = run.ask("clean", meanwhile=lambda: render.prepare(form))
+    render.notes("node-manager clean", reports, form)
+    done = [report._replace(notes=()) for report in reports]  # they are its output
+    raise typer.Exit(_finish(run.common, done, exit_code(reports, "crit", strict=False), require_gpu=False))
+
+
+def _finish(given: Common, reports: Sequence[Report], code: int, require_gpu: bool) -> int:
     """Say what goes to stderr, and add what --require-gpu asks."""
-    for error in report.errors:
-        tell(f"{report.node}: {error.message}", error.hint)
-    gpus = (report.inventory.gpus if report.inventory else None) or ()
-    if require_gpu and code in (CLEAN, 1) and all(gpu.fault for gpu in gpus):
-        tell(f"{report.node}: no GPU answers, and --require-gpu was given")
-        return INCOMPLETE
+    for report in reports:
+        for error in report.errors:
+            tell(f"{report.node}: {error.message}", error.hint)
+        for note in report.notes:
+            given.warn(f"warning: {report.node}: {clean(note)}")
+        gpus = (report.inventory.gpus if report.inventory else None) or ()
+        if require_gpu and code in (CLEAN, FOUND, INCOMPLETE) and all(gpu.fault for gpu in gpus):
+            tell(f"{report.node}: no GPU answers, and --require-gpu was given")
+            code = INCOMPLETE
     return code

@@ -26,34 +26,56 @@ def prepare(form: str) -> None:
         import_module(".data", __name__)
 
 
-def show(report: Report, form: str, verbose: bool) -> None:
-    """The inventory."""
+def show(reports: Sequence[Report], form: str, verbose: bool) -> None:
+    """The inventory of each node."""
     if form != "table":
-        return _reports("node-manager show", report, form)
+        return _reports("node-manager show", reports, form)
     from .inventory import inventory
     from .terminal import Terminal
 
-    return inventory(Terminal(), report, verbose)
+    terminal = Terminal()
+    for report in reports:
+        inventory(terminal, report, verbose)
+    return None
 
 
-def capabilities(report: Report, form: str) -> None:
-    """What can be read of the GPUs."""
+def capabilities(reports: Sequence[Report], form: str) -> None:
+    """What can be read of the GPUs of each node."""
     if form != "table":
-        return _reports("node-manager capabilities", report, form)
+        return _reports("node-manager capabilities", reports, form)
     from .libraries import libraries
     from .terminal import Terminal
 
-    return libraries(Terminal(), report)
+    terminal = Terminal()
+    for report in reports:
+        libraries(terminal, report)
+    return None
 
 
-def check(report: Report, form: str, quiet: bool, verbose: bool) -> None:
-    """The findings, worst first."""
+def check(reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
+    """The findings of each node, worst first."""
     if form != "table":
-        return _reports("node-manager check", report, form)
+        return _reports("node-manager check", reports, form)
     from .findings import findings
     from .terminal import Terminal
 
-    return findings(Terminal(), report, quiet, verbose)
+    terminal = Terminal()
+    for report in reports:
+        findings(terminal, report, quiet, verbose)
+    return None
+
+
+def notes(command: str, reports: Sequence[Report], form: str) -> None:
+    """What each node says, where that is all."""
+    if form != "table":
+        return _reports(command, reports, form)
+    from .terminal import Terminal, clean
+
+    terminal = Terminal()
+    for report in reports:
+        for note in report.notes:
+            terminal.line(f"{clean(report.node)}: {clean(note)}")
+    return None
 
 
 def values(nodes: Sequence[tuple[str | None, Sequence[Value]]], form: str) -> None:
@@ -97,10 +119,10 @@ def plain_json(plain: Mapping[str, Any]) -> None:
     print(json.dumps(plain, indent=2))
 
 
-def _reports(command: str, report: Report, form: str) -> None:
+def _reports(command: str, found: Sequence[Report], form: str) -> None:
     from .data import reports
 
-    _data(reports(command, [report]), form)
+    _data(reports(command, found), form)
 
 
 def _data(plain: Mapping[str, Any], form: str) -> None:
