@@ -2,25 +2,13 @@
 and error classes run. The values are the `nvml` object of a machine's JSON:
 
     {"driver_version": "580.105.08", "nvml_version": "13.580.105.08", "cuda_version": 13000,
+     "missing_functions": ["nvmlDeviceGetTemperatureV"],
      "defaults": {...}, "gpus": [{"uuid": "GPU-...", "pci_bus_id": "0000:1b:00.0", ...}, ...]}
 
-`gpus` stand in NVML's index order, which is by PCI address; each takes what `defaults` has and adds or overrides. A
-key that is null or absent: the functions that read it answer NOT_SUPPORTED. A key that is not listed here is refused.
-
-Keys of the `nvml` object itself, which may all but the first be left out:
-
-    driver_version          "580.105.08". Some answers follow from it: which field ids there are and, from 535.43 to
-                            535.85, process structures that are longer than the header says
-    nvml_version, cuda_version (1000 x major + 10 x minor)
-    missing_functions       ["nvmlDeviceGetTemperatureV"]: C names that this driver's library does not export
-    errors                  of functions that take no handle of a GPU, as described below:
-                            {"nvmlInit*": "NVML_ERROR_DRIVER_NOT_LOADED"}
-    unprivileged            true: who calls is not root, and every setter answers NO_PERMISSION
-    seed                    a whole number: each GPU works, now more, now less, and its utilisations, clocks, power,
-                            temperatures, used memory and counters follow, as a function of seed, index and the
-                            monotonic clock. Absent: what is written here stays
-
-Keys of a GPU, in `defaults` or in one of `gpus`:
+`cuda_version` is 1000 x major + 10 x minor. `missing_functions` (may be left out) are C names that this driver's
+library does not export. `gpus` stand in NVML's index order, which is by PCI address; each takes what `defaults`
+has and adds or overrides. A key that is null or absent: the functions that read it answer NOT_SUPPORTED.
+A key that is not listed here is refused. The keys of a GPU, in `defaults` or in one of `gpus`:
 
     uuid                    `GPU-` and a UUID
     pci_bus_id              `0000:1b:00.0`, as the kernel writes it
@@ -28,77 +16,36 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
     pci_subsystem_id        likewise: "16c110de"
     serial, minor_number    "1650000000001", 0: the N of /dev/nvidiaN
     name, vbios_version, board_part_number, gsp_firmware_version
-    inforom_image_version   "G520.0200.00.05"
-    inforom_valid           false: what reads the InfoROM answers CORRUPTED_INFOROM
     compute_capability      [9, 0]
-    virtualization_mode     "none", "pass-through", "vgpu" (a guest), "host-vgpu" or "host-vsga"
     display_active, display_mode, persistence_mode (bools)
     compute_mode            0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process
+    mig_enabled, mig_pending (bools), max_mig_devices
     ecc_enabled, ecc_pending (bools)
-    memory_total_bytes, memory_reserved_bytes, memory_used_bytes; free is what remains. Total null: unified memory;
-                            0: likewise, on drivers that answer with zeros
+    memory_total_bytes, memory_reserved_bytes, memory_used_bytes; free is what remains. Total null: unified memory
     bar1_total_bytes, bar1_used_bytes
     gpu_utilization_percent, memory_utilization_percent, encoder_utilization_percent, decoder_utilization_percent
     temperature_celsius, memory_temperature_celsius
-    temperature_margin_celsius                      "GPU T.Limit Temp" of nvidia-smi: counts down, may be negative
-    shutdown_tlimit_celsius, slowdown_tlimit_celsius, memory_max_tlimit_celsius, gpu_max_tlimit_celsius
-                            margins at which that happens: -8, -2, 0, 0 (Ada, Hopper and later)
-    shutdown_threshold_celsius, slowdown_threshold_celsius, memory_max_threshold_celsius, gpu_max_threshold_celsius
-                            temperatures at which that happens (Ampere and earlier)
     fan_speeds_percent      [30, 31], one for each fan
     performance_state       0 for P0
     clocks_event_reasons    those that are active, of gpu_idle, applications_clocks_setting, sw_power_cap, hw_slowdown,
                             sync_boost, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown,
-                            display_clock_setting. Hardware sets hw_slowdown together with either of the two others
-    sw_power_cap_ns, sync_boost_ns, sw_thermal_slowdown_ns, hw_thermal_slowdown_ns, hw_power_brake_slowdown_ns
-                            how long each was active since the driver was loaded
+                            display_clock_setting
     graphics_clock_mhz, sm_clock_mhz, memory_clock_mhz, video_clock_mhz
     max_graphics_clock_mhz, max_sm_clock_mhz, max_memory_clock_mhz, max_video_clock_mhz
-    locked_clocks_mhz       [1200, 1500]: the range that graphics and SM clocks are held in
     power_average_watts, power_instant_watts, energy_joules (since the driver was loaded)
     power_limit_watts (as requested), enforced_power_limit_watts, default_power_limit_watts,
     min_power_limit_watts, max_power_limit_watts
-    pcie_generation, pcie_width, max_pcie_generation, max_pcie_width (of the link: the lesser of both ends),
-    device_max_pcie_generation
-    pcie_replay_counter, pcie_tx_kbytes_per_s, pcie_rx_kbytes_per_s, pcie_tx_bytes, pcie_rx_bytes
+    pcie_generation, pcie_width, max_pcie_generation, max_pcie_width
+    pcie_replay_counter, pcie_tx_kbytes_per_s, pcie_rx_kbytes_per_s
     nvlinks                 how many this GPU has
     nvlinks_down            [3, 7], those of them that are not up
     nvlink_version          "4.0"
-    nvlink_tx_kib, nvlink_rx_kib                    data counter of each link
-    nvlink_replay_errors, nvlink_recovery_errors, nvlink_crc_errors   of each link
-    fabric_state            "not-supported", "not-started", "in-progress" or "completed"
-    fabric_status           how the registration ended, an nvmlReturn_t: 0 success
-    fabric_clique_id, fabric_cluster_uuid ("00000000-...")
-    fabric_health           what is wrong, of degraded-bandwidth, route-recovery, route-unhealthy,
-                            access-timeout-recovery, incorrect-configuration; []: healthy; null: not told
     ecc_volatile_corrected, ecc_volatile_uncorrected, ecc_aggregate_corrected, ecc_aggregate_uncorrected
-    sram_volatile_corrected, sram_volatile_parity, sram_volatile_secded,
-    sram_aggregate_corrected, sram_aggregate_parity, sram_aggregate_secded (parity and SEC-DED: uncorrected ones)
-    sram_threshold_exceeded (bool)
     remapped_rows_correctable, remapped_rows_uncorrectable, remap_pending, remap_failure (bools)
-    retired_pages_sbe, retired_pages_dbe, retired_pages_pending (bool)
+    retired_pages_sbe, retired_pages_dbe
     recovery_action         "none", "gpu-reset", "node-reboot", "drain-p2p" or "drain-and-reset"
     processes               [{"pid": 4242, "kind": "compute", "memory_bytes": 1073741824}]; kind `compute`, `graphics`
-                            or `mps`; memory_bytes null: NVML has no figure for it. With MIG also
-                            "gpu_instance_id": 2, "compute_instance_id": 0
-    mig_enabled, mig_pending (bools), max_mig_devices
-    mig_devices             [{"uuid": "MIG-...", "gpu_instance_id": 2, "compute_instance_id": 0, "profile": "3g.40gb",
-                            "memory_total_bytes": ..., "memory_used_bytes": ..., "memory_reserved_bytes": 0,
-                            "multiprocessors": 60}]. With MIG on, a real parent has no utilisation, encoder, decoder
-                            or remapped rows: write null for them
-    xids                    [{"xid": 79, "after_s": 0}]: events, each given once to every event set that waits for
-                            them, so long after the library was loaded
-    errors                  what functions answer instead, by a shell pattern of C names:
-                            {"nvmlDeviceGetFanSpeed*": "NVML_ERROR_TIMEOUT", "nvmlDeviceGetName": {"error": "hang"}}
-
-`errors`: the first pattern that fits decides. The answer is a name of nvmlReturn_t, or `hang`: the call does not
-return. As an object it may also have "after": 3, the first three calls that fit are answered; "until": 5, so are those
-from the sixth on; "probability": 0.1, by chance, from `seed`. A pattern reaches the functions that open a handle only
-where it begins with nvmlDeviceGetHandle: {"*": E, "nvmlDeviceGetHandle*": E} is a GPU that answers E to all. A GPU
-that is not to be seen by this user: {"nvmlDeviceGetHandle*": "NVML_ERROR_NO_PERMISSION"}.
-
-Setters check as the driver does, and what they set reads back: with an overlay also in later processes, as JSON under
-`nvml:gpu3:power_limit_watts`.
+                            or `mps`; memory_bytes null: NVML has no figure for it
 """
 
 import re

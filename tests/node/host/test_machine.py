@@ -5,8 +5,8 @@ import pytest
 
 from brctl.node.accel.nvml import Nvml
 from brctl.node.host import Completed, read_if_valid
-from brctl.node.host.machine import InvalidMachineError, Machine
 from brctl.node.report import Mock
+from brctl.node.host.machine import InvalidMachineError, Machine
 
 FILES = {
     "/proc/uptime": "1.5 2.5\n",
