@@ -19,7 +19,7 @@ BRCTL = str(Path(sys.executable).parent / "brctl")
 SHOW = [BRCTL, "--mock", "dgx-h100", "node-manager", "show"]
 COMMANDS = {
     "python -c pass": ([sys.executable, "-c", "pass"], None),
-    "bare typer --help": ([sys.executable, "-c", "import typer\ntyper.run(lambda: None)", "--help"], None),
+    "bare typer --help": ([sys.executable, "-c", "import typer\napp = typer.Typer(rich_markup_mode=None)\n@app.command()\ndef f(): pass\napp()", "--help"], None),
     "--version": ([BRCTL, "--version"], 2),
     "--help": ([BRCTL, "--help"], 8),
     "show, no config": (SHOW, 20),

@@ -10,7 +10,7 @@ import typer
 from ..config import open_config
 from ..config.mistake import ConfigError
 from .common import Command, Group, common
-from .errors import CLEAN, FOUND, USAGE, CommandError
+from .errors import CLEAN, FOUND, INCOMPLETE, USAGE, CommandError
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
@@ -56,6 +56,31 @@ def show(ctx: typer.Context) -> None:
     config = _open(given.config)
     names = config.select(given.nodes) if given.nodes else (None,)
     render.values([(name, values(config, name)) for name in names], form)
+
+
+@app.command(cls=Command)
+def init(
+    ctx: typer.Context,
+    file: Path | None = typer.Argument(None, metavar="FILE", help="Where to write it; else to stdout."),
+    force: bool = typer.Option(False, "--force", help="Overwrite FILE."),
+) -> None:
+    """Write a first config from what this host is; it validates, and this host passes its check."""
+    from .. import render
+    from ..config.init import text
+    from .session import inventory
+
+    node, seen = inventory(ctx)
+    written = text(seen, node)
+    if file is None:
+        return render.plain(written)
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(written)
+    except FileExistsError:
+        raise CommandError(f"{file} exists", "--force overwrites it") from None
+    except OSError as error:
+        raise CommandError(f"cannot write {file}: {error.strerror}", code=INCOMPLETE) from None
+    return None
 
 
 @app.command(cls=Command)

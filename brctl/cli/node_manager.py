@@ -39,8 +39,7 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        render.prepare(form)
-        report = run.ask("show")
+        report = run.ask("show", meanwhile=lambda: render.prepare(form))
     render.show(report, form, run.common.verbose)
     raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu))
 
@@ -59,8 +58,7 @@ def check(
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        render.prepare(form)
-        report = run.ask("check")
+        report = run.ask("check", meanwhile=lambda: render.prepare(form))
     render.check(report, form, run.common.quiet, run.common.verbose)
     level = fail_on.value if fail_on else run.fail_on
     raise typer.Exit(_finish(report, exit_code([report], level, strict), require_gpu))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +14,11 @@ from ..config import open_config
 from ..config.find import choose, which_node
 from ..fleet.local import LocalAgent
 from ..node.diagnose.engine import registry
+from ..node.facts import Inventory
 from ..node.report import Report
 from ..node.request import Expected, Override, Request
 from .common import Common, common
-from .errors import CommandError
+from .errors import INCOMPLETE, CommandError
 
 DEFAULT_TIMEOUT_S = 60.0
 """For one node's answer. Eight GPUs without persistence mode take about 15 s to initialise."""
@@ -34,10 +35,10 @@ class Session(NamedTuple):
     fail_on: str
     timeout_s: float
 
-    def ask(self, action: str) -> Report:
-        """This host's Report; what hinders it stands in the Report's `errors`."""
+    def ask(self, action: str, meanwhile: Callable[[], None]) -> Report:
+        """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
         request = Request(self.node, action, self.expected, tuple(self.overrides))
-        return self.agent.ask(request, self.timeout_s)
+        return self.agent.ask(request, self.timeout_s, meanwhile)
 
 
 @contextmanager
@@ -47,6 +48,18 @@ def session(ctx: typer.Context) -> Iterator[Session]:
     mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
     with LocalAgent(mock) as agent:
         yield _configured(given, agent, _hostname(given, mock))
+
+
+def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
+    """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
+    given = common(ctx)
+    mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
+    with LocalAgent(mock) as agent:
+        name = given.as_node or _hostname(given, mock).partition(".")[0]
+        report = agent.ask(Request(name, "show"), _timeout(given, None))
+    if report.inventory is None:
+        raise CommandError(report.errors[0].message, report.errors[0].hint, INCOMPLETE)
+    return name, report.inventory
 
 
 def _hostname(given: Common, mock: str) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .find import find
+from . import find
 
 if TYPE_CHECKING:
     from ..node.diagnose import Check
@@ -36,7 +36,7 @@ def open_config(explicit: Path | None, registry: Callable[[], Iterable[Check]] =
     `registry` gives the checks that the thresholds under `diagnose.checks` are validated against; it is called only
     where there is a config. Raises ConfigError.
     """
-    found = find(explicit)
+    found = find.find(explicit)
     if found is None:
         return None
     from .load import load  # the heavy part: pydantic, yaml, ClusterShell

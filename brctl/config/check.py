@@ -136,7 +136,7 @@ def _buffer_size(config: Config, loc: Loc, text: str) -> Iterator[Mistake]:
     digits = text[: len(text) - len(text.lstrip("0123456789"))]  # as strtoll(text, NULL, 0) reads it, but for 0x
     if digits and digits != text and not text.lower().startswith("0x"):
         yield config.mistake(
-            loc, f"NCCL knows no units: it reads {text!r} as {digits} bytes", "leave it out: NCCL takes 4194304"
+            loc, f"NCCL knows no units: it reads {text!r} as {digits}", "leave it out: NCCL takes 4194304"
         )
 
 

@@ -119,38 +119,23 @@ class Hardware(Section):
 
 class Network(Section):
     interfaces: types.Glob | None = item(None, "Which interfaces are meant; those of `hardware` when not given.")
-    mtu: int | None = item(
-        None,
-        "MTU in bytes. RDMA takes the power of two below it, with 96 bytes to spare and 4096 at most: "
-        "8192 and 9000 are the same to it.",
-        "1280 is IPv6's least: RFC 8200",
-        ge=1280,
-        le=65520,
+    mtu: Annotated[int, Field(ge=1280, le=65520)] | None = item(
+        None, "Bytes. RDMA uses 4096 from 4192 on, so 8192 and 9000 are the same to it.", "least: IPv6, RFC 8200"
     )
+
+
+_ASKED = "Largest {} buffer that a socket may ask for. TCP's own tuning does not obey it, and RDMA uses none."
+_TUNED = "TCP's {} buffer: minimum, default, maximum."
 
 
 class Sysctl(Section):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, types.KernelValue]
 
-    rmem_max: types.ReceiveBuffer | None = item(
-        None,
-        "Most that a socket may ask for as its receive buffer. TCP's own tuning obeys tcp_rmem; RDMA uses neither.",
-        "floor: SOCK_MIN_RCVBUF in include/net/sock.h",
-        alias="net.core.rmem_max",
-    )
-    wmem_max: types.SendBuffer | None = item(
-        None,
-        "Most that a socket may ask for as its send buffer.",
-        "floor: SOCK_MIN_SNDBUF in include/net/sock.h",
-        alias="net.core.wmem_max",
-    )
-    tcp_rmem: types.Triple | None = item(
-        None, "TCP receive buffer: minimum, default, maximum.", "tcp(7)", alias="net.ipv4.tcp_rmem"
-    )
-    tcp_wmem: types.Triple | None = item(
-        None, "TCP send buffer: minimum, default, maximum.", "tcp(7)", alias="net.ipv4.tcp_wmem"
-    )
+    rmem_max: types.ReceiveBuffer | None = item(None, _ASKED.format("receive"), "socket(7)", alias="net.core.rmem_max")
+    wmem_max: types.SendBuffer | None = item(None, _ASKED.format("send"), "socket(7)", alias="net.core.wmem_max")
+    tcp_rmem: types.Triple | None = item(None, _TUNED.format("receive"), "tcp(7)", alias="net.ipv4.tcp_rmem")
+    tcp_wmem: types.Triple | None = item(None, _TUNED.format("send"), "tcp(7)", alias="net.ipv4.tcp_wmem")
 
     @model_validator(mode="after")
     def _names_are_keys(self) -> "Sysctl":
@@ -176,12 +161,11 @@ class Clocks(Section):
 class GpuTune(Section):
     power_limit: types.PowerLimit | None = item(
         None,
-        "Watts, or percent of each GPU's default, or a map from model to either.",
+        "In watts or percent of the default; or a map from GPU model to either.",
         "nvmlDeviceSetPowerManagementLimit",
-        examples=["650W"],
     )
     persistence_mode: bool | None = item(
-        None, "Keep the driver loaded while nobody uses the GPU.", "nvmlDeviceSetPersistenceMode"
+        None, "Keep the driver loaded while no GPU is used.", "nvmlDeviceSetPersistenceMode"
     )
     locked_clocks: Clocks | None = item(None, "Range of the SM clock.", "nvmlDeviceSetGpuLockedClocks")
 
@@ -189,13 +173,11 @@ class GpuTune(Section):
 class Tune(Section):
     network: Network = section("Interfaces.")
     sysctl: Sysctl = section("Kernel parameters. Any other key takes what /proc/sys shows.")
-    numa_balancing: types.NumaMask | None = item(None, "Automatic NUMA balancing.", "admin-guide/sysctl/kernel")
+    numa_balancing: types.NumaMask | None = item(None, "Automatic NUMA balancing.", "kernel.numa_balancing")
     gpu: GpuTune = section("GPUs.")
-    cpu_governor: types.Word | None = item(
-        None, "Frequency governor of all CPUs.", "admin-guide/pm/cpufreq", examples=["performance"]
-    )
+    cpu_governor: types.Word | None = item(None, "CPU frequency governor: performance.", "admin-guide/pm/cpufreq")
     transparent_hugepage: Literal["always", "madvise", "never"] | None = item(
-        None, "Transparent huge pages.", "admin-guide/mm/transhuge"
+        None, "When huge pages are used.", "kernel, transhuge"
     )
     memlock: types.MemoryLock | None = item(None, "Memory that a process may lock.", "limits.conf(5)")
 

@@ -9,12 +9,17 @@ from ClusterShell.NodeUtils import GroupResolver, GroupSource
 
 MOST_NODES = 16384
 MOST_CHARACTERS = 1 << 16
+MOST_LOOKUPS = 64  # each may be as long as the cluster
+LONGEST = 253  # of a name, as in DNS
 ALL = "all"
 """The group that every cluster has: all of its nodes."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TOKEN = re.compile(r"([0-9]*)\[([^\]]*\]?)|[,!&^]")
 _RANGE = re.compile(r" *([0-9]{1,18})(?:-([0-9]{1,18})(?:/[0-9]{1,9})?)? *")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+_OPERATOR = re.compile(r"[,!&^]")
+_LOOKUP = re.compile(r"[@*?]")
 _GROUP = re.compile(r"@([^,!&^\s]*)")
 
 
@@ -25,6 +30,10 @@ def expand(text: str, groups: Mapping[str, str] | None = None) -> tuple[str, ...
     """
     if len(text) > MOST_CHARACTERS or _bound(text) > MOST_NODES:
         raise ValueError(f"more than {MOST_NODES} nodes")
+    if len(_LOOKUP.findall(text)) > MOST_LOOKUPS:
+        raise ValueError(f"more than {MOST_LOOKUPS} groups and wildcards")
+    if max(map(len, _OPERATOR.split(_BRACKETS.sub("", text)))) > LONGEST:
+        raise ValueError(f"a name of more than {LONGEST} characters")
     resolver = RESOLVER_NOGROUP
     if groups is not None:
         _known(text, groups)

@@ -175,7 +175,7 @@ def plain(value: Any) -> str:
 def misplaced(loc: Loc) -> str | None:
     """Where a key belongs that stands in the wrong section; None where no other section has it."""
     owner = _owner(loc)
-    if owner is None or owner == loc[:-1]:
+    if owner is None or owner == loc[:-1] or isinstance(loc[-1], int):
         return None
     return f"{loc[-1]!r} is a key of {dotted(owner) or 'the top level'}: is the indentation right?"
 
@@ -230,7 +230,7 @@ def _values(
                 yield from _values(_child(child, 0) or {}, each, (*here, i), config, origins)
         elif isinstance(value, Mapping) and _is_section(child):
             yield from _values(child, value, here, config, origins)
-        elif value is not None:
+        elif key in data or value not in (None, []):
             yield Value(here, value, _origin(config, origins.get(here, here)) if key in data else "default")
 
 
@@ -244,9 +244,9 @@ def docs() -> str:
     lines = [_HEAD]
     for key in ORDER:
         node = _child(schema(), key) or {}
-        rows = [loc for loc in ((key,), *_keys(node, (key,))) if not _is_section(_at(loc) or {}) and _is_told(loc)]
+        rows = [lookup(loc) for loc in ((key,), *_keys(node, (key,))) if _is_told(loc)]
         lines += [f"## {key}", "", node["description"], "", "| key | value | default | meaning |", "|---|---|---|---|"]
-        lines += [*map(_row, rows), ""]
+        lines += [*(_row(it) for it in rows if it and not it.kind.endswith("section")), ""]
     return "\n".join(lines)
 
 
@@ -260,12 +260,12 @@ A quantity carries its unit: a bare number is refused where it could be misread.
 
 def _is_told(loc: Loc) -> bool:
     """Not the items of a plain list, and not what an override repeats."""
-    return not (isinstance(loc[-1], int) or (loc[0] == "overrides" and loc[2] in NodeValues.model_fields))
+    repeated = loc[0] == "overrides" and loc[2:3] and loc[2] in NodeValues.model_fields
+    return not (isinstance(loc[-1], int) or repeated)
 
 
-def _row(loc: Loc) -> str:
-    it = lookup(loc)
-    default = "" if it is None else "required" if it.required else it.default and f"`{it.default}`"
-    notes = it and (it.meaning, it.example and f"Example: `{it.example}`.", it.source and f"({it.source})")
-    cells = (f"`{dotted(loc)}`", it.kind if it else "", default or "", " ".join(filter(None, notes or ())))
+def _row(it: Explanation) -> str:
+    default = "required" if it.required else f"`{it.default}`" if it.default else ""
+    notes = (it.meaning, it.example and f"Example: `{it.example}`.", it.source and f"({it.source})")
+    cells = (f"`{it.key.replace('[0]', '[]')}`", it.kind, default, " ".join(filter(None, notes)))
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

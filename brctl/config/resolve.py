@@ -45,21 +45,27 @@ class Config:
         self.groups_of = _invert(self.groups)
         self._known = frozenset(self.nodes)
         self._sets = {**{name: group.nodes for name, group in groups.items()}, nodes.ALL: settings.cluster.nodes}
-        members: dict[Loc, tuple[str, ...]] = {
-            ("hardware", name): self.members(f"@{name}")[0] for name in settings.hardware
-        }
-        members |= {("overrides", i): self.members(each.nodes)[0] for i, each in enumerate(settings.overrides)}
-        if sum(map(len, members.values())) > MOST_MEMBERS:
-            message = f"more than {MOST_MEMBERS} nodes in all overrides together"
-            raise ConfigError([self.mistake(("overrides",), message, key=True)])
-        self.layers_of: Mapping[str, Layers] = _invert(members)
+        self.members = lru_cache(maxsize=None)(self._members)
+        self.layers_of: Mapping[str, Layers] = _invert(self._layers())
         self._resolve = lru_cache(maxsize=1024)(self._values)
+
+    def _layers(self) -> dict[Loc, tuple[str, ...]]:
+        """The nodes of each hardware entry and override."""
+        sets: dict[Loc, str] = {("hardware", name): f"@{name}" for name in self.settings.hardware}
+        sets |= {("overrides", i): override.nodes for i, override in enumerate(self.settings.overrides)}
+        found, left = {}, MOST_MEMBERS
+        for loc, text in sets.items():
+            found[loc] = self.members(text)[0]
+            left -= len(found[loc])
+            if left < 0:
+                raise ConfigError([self.mistake(loc, f"more than {MOST_MEMBERS} nodes in all overrides together")])
+        return found
 
     def mistake(self, loc: Loc, message: str, hint: str | None = None, key: bool = False) -> Mistake:
         """One about a value of this file, or about its key."""
         return Mistake(message, self.document.place(loc, key), dotted(loc), hint)
 
-    def members(self, text: str) -> tuple[tuple[str, ...], str | None]:
+    def _members(self, text: str) -> tuple[tuple[str, ...], str | None]:
         """The nodes of the config that a node set names, and what is wrong with the set."""
         try:
             names = nodes.expand(text, self._sets)

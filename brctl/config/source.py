@@ -30,6 +30,7 @@ _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][-+]?[0-9]{
 _UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _TAB = re.compile(r"^ *(?=\t)", re.MULTILINE)
 
+_LEAST = "the least is two lines: version: 1, and cluster: {name: NAME, nodes: NODES}"
 _QUOTE = "put quotes around the value"
 _CLOSE = "close it, or put quotes around a value with [ ] { } or ,"
 _SYNTAX = (
@@ -122,9 +123,9 @@ def _decode(data: bytes, file: str) -> str:
 
 
 def _stray(message: str, text: str, offset: int, file: str, hint: str) -> Mistake:
-    line = len((text[:offset] + "x").splitlines()) - 1
-    column = len((text[:offset] + "x").splitlines()[line]) - 1
-    return Mistake(message, _place(file, text.splitlines(), (line, column)), hint=hint)
+    before = (text[:offset] + "x").splitlines()  # "x": the place begins no line of its own
+    mark = (len(before) - 1, len(before[-1]) - 1)
+    return Mistake(message, _place(file, text.splitlines(), mark), hint=hint)
 
 
 def _syntax(error: yaml.MarkedYAMLError, file: str, lines: Sequence[str]) -> Mistake:
@@ -173,38 +174,40 @@ class _Builder:
         self.events = events
         self.values = 0
 
-    def refuse(self, message: str, loc: Loc, hint: str | None = None, key: bool = False, fatal: bool = False) -> Any:
-        """Note what is wrong at `loc`, and give up if it is fatal."""
-        self.result.mistakes.append(Mistake(message, self.result.place(loc, key), dotted(loc), hint))
+    def refuse(self, message: str, loc: Loc, mark: Mark, hint: str | None = None, fatal: bool = False) -> Any:
+        """Note what is wrong at a place, and give up if it is fatal."""
+        place = _place(self.result.file, self.result.lines, mark)
+        self.result.mistakes.append(Mistake(message, place, dotted(loc), hint))
         if fatal:
             raise ConfigError(self.result.mistakes)
         return _NOTHING
 
     def document(self) -> Document:
-        event = next(
-            event for event in self.events if not isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent))
-        )
+        starts = (yaml.StreamStartEvent, yaml.DocumentStartEvent)
+        event = next(event for event in self.events if not isinstance(event, starts))
         self.result.marks[()] = Marks(_mark(event), _mark(event))
         if isinstance(event, yaml.StreamEndEvent) or (isinstance(event, yaml.ScalarEvent) and event.value in _NULLS):
-            self.refuse("the file is empty", (), "`brctl config init` writes one that fits this host", fatal=True)
+            hint = "`brctl config init` writes one that fits this host"
+            self.refuse("the file is empty", (), _mark(event), hint, fatal=True)
         if not isinstance(event, yaml.MappingStartEvent):
-            self.refuse("a config is `key: value` lines", (), fatal=True)
+            self.refuse("a config is `key: value` lines", (), _mark(event), _LEAST, fatal=True)
         data = self.value(event, ())
         next(self.events)
         event = next(self.events)
         if not isinstance(event, yaml.StreamEndEvent):
-            self.result.marks[()] = Marks(_mark(event), _mark(event))
-            self.refuse("a second document begins", (), "a config is one document: remove the `---`", fatal=True)
+            hint = "a config is one document: remove the `---`"
+            self.refuse("a second document begins", (), _mark(event), hint, fatal=True)
         return self.result._replace(data={} if data is _NOTHING else data)
 
     def value(self, event: Any, loc: Loc) -> Any:
         """The value that begins with `event`, all its events consumed; _NOTHING for one that was refused."""
         self.values += 1
+        mark = _mark(event)
         if self.values > MOST_VALUES or len(loc) > MOST_DEPTH:
             limit = f"{MOST_VALUES} values" if self.values > MOST_VALUES else f"{MOST_DEPTH} levels"
-            self.refuse(f"more than {limit}: this is no config", loc, fatal=True)
+            self.refuse(f"more than {limit}: this is no config", loc, mark, fatal=True)
         if isinstance(event, yaml.AliasEvent):
-            return self.refuse("YAML aliases are not read", loc, "write the value out, or put quotes around it")
+            return self.refuse("YAML aliases are not read", loc, mark, "write the value out, or put quotes around it")
         if isinstance(event, yaml.MappingStartEvent):
             value: Any = self.mapping(loc)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -212,10 +215,10 @@ class _Builder:
         else:
             value = self.scalar(event)
         if event.tag is not None:
-            return self.refuse(f"YAML tags are not read: {event.tag}", loc, "remove it, or put quotes around the value")
+            return self.refuse(f"YAML tags are not read: {event.tag}", loc, mark, "remove it, or quote the value")
         if value is None:
             hint = "give it a value, or comment it out; if the lines below belong to it, indent them further"
-            return self.refuse("no value", loc, hint, key=True)
+            return self.refuse("no value", loc, self.result.marks[loc].key if loc in self.result.marks else mark, hint)
         return value
 
     def mapping(self, loc: Loc) -> dict[str, Any]:
@@ -223,31 +226,28 @@ class _Builder:
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key, start = self.key(event, loc), _mark(event)
             event = next(self.events)
+            at = (*loc, key or "")
             if key is None:
-                self.value(event, loc)
-                continue
-            at = (*loc, key)
-            if at in self.result.marks:
-                hint = f"it stands on line {self.result.place(at, key=True).line} too"
-                place = _place(self.result.file, self.result.lines, start)
-                self.result.mistakes.append(Mistake("duplicate key", place, dotted(at), hint))
-                self.value(event, (*at, ""))
-                continue
-            self.result.marks[at] = Marks(start, _mark(event))
-            value = self.value(event, at)
-            if value is not _NOTHING:
-                result[key] = value
+                self.value(event, (*at, "?"))
+            elif at in self.result.marks:
+                line = self.result.marks[at].key[0] + 1
+                self.refuse("duplicate key", at, start, f"it stands on line {line} too")
+                self.value(event, (*at, "?"))
+            else:
+                self.result.marks[at] = Marks(start, _mark(event))
+                value = self.value(event, at)
+                if value is not _NOTHING:
+                    result[key] = value
         return result
 
     def key(self, event: Any, loc: Loc) -> str | None:
         """The text of a key; None for one that was refused."""
         plain = isinstance(event, yaml.ScalarEvent) and event.tag is None
-        key = self.scalar(event) if plain else self.value(event, loc)
+        key = self.scalar(event) if plain else self.value(event, (*loc, "?"))
         if plain and isinstance(key, str):
             return key
         hint = f'put quotes around it: "{event.value}"' if plain and event.value else None
-        place = _place(self.result.file, self.result.lines, _mark(event))
-        self.result.mistakes.append(Mistake("a key must be text", place, dotted(loc), hint))
+        self.refuse("a key must be text", loc, _mark(event), hint)
         return None
 
     def sequence(self, loc: Loc) -> list[Any]:

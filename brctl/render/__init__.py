@@ -78,6 +78,11 @@ def mistakes(errors: Sequence[Mistake], warnings: Sequence[Mistake], form: str) 
     _data(mistakes_data(errors, warnings), form)
 
 
+def plain(text: str) -> None:
+    """Text of our own, as it is."""
+    print(text, end="")
+
+
 def plain_json(plain: Mapping[str, Any]) -> None:
     """JSON as it is."""
     print(json.dumps(plain, indent=2))

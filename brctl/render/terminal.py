@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from ..node.report import Mock, Status
@@ -30,7 +28,6 @@ _PIPE_COLUMNS = 160
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NUMBER = re.compile("([0-9]+)")
-_FILLING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
 def clean(text: str) -> str:
@@ -71,44 +68,52 @@ class Terminal:
 
     def line(self, text: Text | str = "", indent: int = 0) -> None:
         """One paragraph, wrapped at the terminal's width under its own indent."""
-        whole = Text(text) if isinstance(text, str) else text
-        for line in whole.wrap(self.console, max(1, self.console.width - indent)) or [whole]:
-            line.rstrip()
-            self.console.print(Text(" " * indent).append_text(line), no_wrap=True, overflow="ignore", crop=False)
+        self.hanging(Text(), text, indent)
 
-    def hanging(self, head: Text, text: str, indent: int) -> None:
+    def hanging(self, head: Text, text: Text | str, indent: int) -> None:
         """`head` and beside it a paragraph that wraps under itself; under `head` where there is no room beside it."""
-        if self.console.width - indent < _NARROWEST:
-            self.line(head)
-            self.line(text, indent=4)
-            return
-        grid = Table.grid()
-        grid.add_column(width=indent, no_wrap=True)
-        grid.add_column(overflow="fold")
-        grid.add_row(head, Text(text))
-        self._print(grid)
-
-    def _print(self, table: Table) -> None:
-        """Without the blanks that fill a table's right side: they only wrap and get in the way of grep."""
-        with self.console.capture() as capture:
-            self.console.print(table)
-        self.console.file.write(_FILLING.sub(r"\1", capture.get()))
+        if head.cell_len and self.console.width - indent < _NARROWEST:
+            self._print([head])
+            return self.line(text, indent=4)
+        lines = self._wrap(Text(text) if isinstance(text, str) else text, self.console.width - indent)
+        heads = [head, *[Text()] * (len(lines) - 1)]
+        return self._print([_padded(before, indent) + line for before, line in zip(heads, lines, strict=True)])
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str | None]]) -> None:
         """A table without frames. What does not fit is left out, and said."""
         cells = [[_cell(value) for value in row] for row in rows]
-        shown = _fitting(columns, cells, self.console.width)
-        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-        for i in shown:
-            column = columns[i]
-            justify: JustifyMethod = "right" if column.right else "left"
-            table.add_column(column.title, justify=justify, no_wrap=not column.wrap, overflow="fold")
-        for row in cells:
-            table.add_row(*(row[i] for i in shown))
-        self._print(table)
+        cells.insert(0, [Text(column.title, style="bold") for column in columns])
+        widths, shown = _fitting(columns, cells, self.console.width)
+        self._print([line for row in cells for line in self._row(columns, row, widths, shown)])
         hidden = [column.title for i, column in enumerate(columns) if i not in shown]
         if hidden:
             self.line(Text(f"not shown at {self.console.width} columns: {', '.join(hidden)}", style="dim"))
+
+    def _row(
+        self, columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int], shown: Sequence[int]
+    ) -> Iterable[Text]:
+        """The lines of one row: more than one where a cell wraps."""
+        wrapped = {i: self._wrap(row[i], widths[i]) if columns[i].wrap else [row[i]] for i in shown}
+        for number in range(max(len(lines) for lines in wrapped.values())):
+            parts = [wrapped[i][number] if number < len(wrapped[i]) else Text() for i in shown]
+            padded = [_padded(part, widths[i], columns[i].right) for i, part in zip(shown, parts, strict=True)]
+            yield Text(" " * _GAP).join(padded)
+
+    def _wrap(self, text: Text, width: int) -> list[Text]:
+        return list(text.wrap(self.console, max(1, width))) or [text]
+
+    def _print(self, lines: Iterable[Text]) -> None:
+        """Lines without blanks at their ends, which only get in the way of grep; cut where nothing else helps."""
+        ready = []
+        for line in lines:
+            line.rstrip()
+            ready += self._wrap(line, self.console.width) if line.cell_len > self.console.width else [line]
+        self.console.print(Text("\n").join(ready), soft_wrap=True)
+
+
+def _padded(text: Text, width: int, right: bool = False) -> Text:
+    blanks = Text(" " * (width - text.cell_len))
+    return blanks + text if right else text + blanks
 
 
 def _columns_given() -> bool:
@@ -122,16 +127,20 @@ def _cell(value: Text | str | None) -> Text:
     return value if isinstance(value, Text) else Text(clean(value))
 
 
-def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> list[int]:
-    """Which columns to show."""
+def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> tuple[list[int], list[int]]:
+    """The width of each column, and which of them to show."""
+    widths = [max(row[i].cell_len for row in cells) for i in range(len(columns))]
+    least = [min(w, _NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
 
-    def need(i: int) -> int:
-        widest = max([cell_len(columns[i].title), *(row[i].cell_len for row in cells)])
-        return (min(widest, _NARROWEST) if columns[i].wrap else widest) + _GAP
+    def room(of: Sequence[int]) -> int:
+        return width - sum(of[i] + _GAP for i in shown) + _GAP
 
     shown = list(range(len(columns)))
     for i in sorted(shown, key=lambda i: -columns[i].rank):
-        if columns[i].rank == 0 or sum(need(j) for j in shown) - _GAP <= width:
+        if columns[i].rank == 0 or room(least) >= 0:
             break
         shown.remove(i)
-    return shown
+    for i in shown:
+        if columns[i].wrap:
+            widths[i] = max(least[i], widths[i] + min(0, room(widths)))
+    return widths, shown

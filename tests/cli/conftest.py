@@ -27,7 +27,7 @@ class InProcess:
 
     def __init__(self, mock: str, node: str = "") -> None:
         assert mock, "a test without a mock would look at this machine"
-        self.host = load(mock, node)
+        self.mock, self.node = mock, node
 
     def __enter__(self) -> "InProcess":
         return self
@@ -35,8 +35,9 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def ask(self, request: Request, limit_s: float) -> Report:  # noqa: ARG002
-        return loads(Report, dumps(agent.answer(self.host, loads(Request, dumps(request)))))
+    def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:  # noqa: ARG002
+        meanwhile()
+        return loads(Report, dumps(agent.answer(load(self.mock, self.node), loads(Request, dumps(request)))))
 
 
 @pytest.fixture

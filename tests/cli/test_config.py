@@ -88,3 +88,52 @@ def test_schema_is_json_schema(brctl: Brctl) -> None:
     result = brctl("config", "schema")
     assert result.code == 0
     assert set(json.loads(result.out)["properties"]) >= {"version", "cluster", "hardware", "overrides"}
+
+
+@pytest.mark.parametrize("mock", ["dgx-h100", "cpu-only", "dgx-h100+gpu3-lost"])
+def test_init_writes_a_config_that_validates_and_that_its_host_passes(brctl: Brctl, tmp_path: Path, mock: str) -> None:
+    healthy = mock.partition("+")[0]
+    assert brctl("--mock", mock, "config", "init", "new.yaml") == (0, "", "")
+    assert brctl("config", "validate", "new.yaml", "--strict").code == 0
+    assert brctl("--mock", healthy, "-c", "new.yaml", "node-manager", "check", "-q") == (0, "", "")
+    assert brctl("--mock", mock, "config", "init") == (0, (tmp_path / "new.yaml").read_text(), "")
+
+
+def test_init_of_a_dgx(brctl: Brctl) -> None:
+    out = brctl("--mock", "dgx-h100", "config", "init").out
+    assert (
+        out[out.index("hardware:") :]
+        == """\
+hardware: # what each node of a group should have; `brctl node-manager check` compares
+  compute:
+    accelerator:
+      model: "NVIDIA H100 80GB HBM3"
+      count: 8
+      memory: 81559MiB
+      driver: ">=580,<581" # now 580.105.08
+      vbios: "96.00.99.00.01"
+      nvlinks: 18
+    nics:
+      interfaces: "ens*np*"
+      count: 8
+      speed: 400Gb/s
+      kind: roce
+      firmware: "28.41.1000"
+    cpu: {sockets: 2, numa_nodes: 2, threads: 224}
+    memory: 2016GiB
+    mounts: ["/data"]
+
+tune: # what `node-manager check` also looks at
+  network:
+    mtu: 9000
+"""
+    )
+
+
+def test_init_overwrites_nothing(brctl: Brctl, tmp_path: Path) -> None:
+    argv = ["--mock", "cpu-only", "config", "init", "good.yaml"]
+    assert brctl(*argv) == (2, "", "error: good.yaml exists\nhint: --force overwrites it\n")
+    assert (tmp_path / "good.yaml").read_text() == GOOD
+    assert brctl(*argv, "--force").code == 0
+    assert "cpu001" in (tmp_path / "good.yaml").read_text()
+    assert brctl("--mock", "cpu-only", "config", "init", "no/such/folder.yaml").code == 3
