@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..node.frame import Frame, FrameError, Unpacker, pack
 from ..node.report import InvalidReportError, NodeError, Report, dumps, loads
@@ -64,11 +64,15 @@ class LocalAgent:
             os.killpg(self._child.pid, signal.SIGKILL)
             self._child.returncode = -signal.SIGKILL  # tells Popen that nobody will wait
 
-    def ask(self, request: Request, limit_s: float) -> Report:
-        """The agent's Report, or one whose `errors` say why there is none. Never raises for what the agent does."""
+    def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:
+        """The agent's Report, or one whose `errors` say why there is none. Never raises for what the agent does.
+
+        `meanwhile` is done while the agent works.
+        """
         began = time.time()
+        self._send(request)
+        meanwhile()
         try:
-            self._send(request)
             return self._receive(limit_s)._replace(node=request.node)
         except _NoAnswerError as failure:
             return Report(request.node, began, time.time() - began, errors=(failure.error,))
