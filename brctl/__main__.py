@@ -11,8 +11,8 @@ def main() -> None:
 
 
 def br_node_manager() -> None:
-    """br-node-manager: the check of the nodes under the name that older run books use."""
-    sys.exit(run(["node-manager", "check", *sys.argv[1:]]))
+    """br-node-manager: discover and check every node of the config, under the name that older run books use."""
+    sys.exit(run(["--nodes", "@all", "node-manager", "check", "--discover", *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One run: the config found, this host named, its agent started."""
+"""One run: the config found, this host named, its agent started; or the nodes that --nodes names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -16,9 +16,13 @@ from ..fleet.local import LocalAgent
 from ..node.diagnose.engine import registry
 from ..node.facts import Inventory
 from ..node.report import Report
-from ..node.request import Expected, Override, Request
+from ..node.request import Request
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError
+from .fleet import FleetSession, Mocks, Target, parse_mocks, target
+
+if TYPE_CHECKING:
+    from ..config.resolve import Config
 
 DEFAULT_TIMEOUT_S = 60.0
 """For one node's answer. Eight GPUs without persistence mode take about 15 s to initialise."""
@@ -28,33 +32,97 @@ class Session(NamedTuple):
     """What a command needs to ask this host."""
 
     common: Common
-    agent: LocalAgent
-    node: str
-    expected: Expected
-    overrides: Sequence[Override]
+    config: Config | None
+    targets: Sequence[Target]
+    """This host alone."""
     fail_on: str
     timeout_s: float
+    agent: LocalAgent
 
-    def ask(self, action: str, meanwhile: Callable[[], None]) -> Report:
+    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
-        request = Request(self.node, action, self.expected, tuple(self.overrides))
-        return self.agent.ask(request, self.timeout_s, meanwhile)
+        return (self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile),)
 
 
 @contextmanager
-def session(ctx: typer.Context) -> Iterator[Session]:
-    """Start the agent, read the config while it loads, and end it in any case. Raises CommandError, ConfigError."""
+def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | FleetSession]:
+    """What answers: this host's agent, or those of --nodes. Raises CommandError, ConfigError.
+
+    Without --nodes the agent starts before the config is read, and loads meanwhile; it is ended in any case. With
+    `everywhere` it is every node of the config, if there is one.
+    """
     given = common(ctx)
-    mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
-    with LocalAgent(mock) as agent:
-        yield _configured(given, agent, _hostname(given, mock))
+    mocks = mocked(given)
+    if given.nodes is not None or everywhere:
+        config = opened(given)
+        names = named(given, config)
+        if config and names is None:
+            names = config.nodes
+        if names and names != (_here(given, config, _hostname(given, mocks.default)),):
+            yield fleet(given, config, names)
+            return
+    mock = mocks.of(given.as_node)
+    with LocalAgent(mock or "") as agent:
+        yield _configured(given, agent, opened(given), _hostname(given, mock))
+
+
+def fleet(given: Common, config: Config | None, names: Sequence[str]) -> FleetSession:
+    """A run over these nodes, this host or not. Raises CommandError, ConfigError."""
+    mocks = mocked(given)
+    for spec in dict.fromkeys(mocks.others.values()):
+        _hostname(given, spec)  # says what is wrong with it
+    if config:
+        _warn(given, config)
+    declared = config.settings.transport.command_timeout if config else None
+    fail_on = config.node(None).diagnose.fail_on if config else "warn"
+    targets = [target(name, config, mocks.of(name)) for name in names]
+    return FleetSession(given, config, targets, fail_on, _timeout(given, declared))
+
+
+def mocked(given: Common) -> Mocks:
+    """The machines that stand in for real ones. Raises CommandError."""
+    return parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str))
+
+
+def opened(given: Common) -> Config | None:
+    """The config, if there is any. Raises ConfigError."""
+    return open_config(Path(given.config) if given.config else None, registry)
+
+
+def named(given: Common, config: Config | None) -> tuple[str, ...] | None:
+    """The nodes that --nodes names; None where it is not given. Raises CommandError, ConfigError: a malformed or empty
+    set, a node or group that the config does not know."""
+    if given.nodes is None:
+        return None
+    from ..config.nodes import expand
+
+    try:
+        return config.select(given.nodes) if config else expand(given.nodes)
+    except ValueError as error:
+        raise CommandError(f"--nodes {given.nodes}: {error}", "without a config there are no groups") from None
+
+
+def this_node(given: Common, config: Config) -> str:
+    """The node of the config that this host is. Raises CommandError: none is."""
+    hostname = _hostname(given, mocked(given).default)
+    name = which_node(config.nodes, given.as_node, hostname.partition(".")[0], hostname)
+    if name is None:
+        who = given.as_node or hostname.partition(".")[0]
+        raise CommandError(f"{config.path} has no node {who}", "name nodes with --nodes, or this host with --as")
+    return name
+
+
+def _here(given: Common, config: Config | None, hostname: str) -> str:
+    """What this host is called: by its full name only where the config knows it so."""
+    short = hostname.partition(".")[0]
+    return which_node(config.nodes if config else (), given.as_node, short, hostname) or given.as_node or short
 
 
 def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
     """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
     given = common(ctx)
-    mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
-    with LocalAgent(mock) as agent:
+    mock = mocked(given).of(given.as_node)
+    with LocalAgent(mock or "") as agent:
         name = given.as_node or _hostname(given, mock).partition(".")[0]
         report = agent.ask(Request(name, "show"), _timeout(given, None))
     if report.inventory is None:
@@ -62,7 +130,7 @@ def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
     return name, report.inventory
 
 
-def _hostname(given: Common, mock: str) -> str:
+def _hostname(given: Common, mock: str | None) -> str:
     """The full name of this host, or of the machine that is mocked; what is wrong with --mock is said here."""
     if not mock:
         return os.uname().nodename
@@ -78,41 +146,36 @@ def _hostname(given: Common, mock: str) -> str:
     return (machine.read("/proc/sys/kernel/hostname") or "localhost").strip()
 
 
-def _configured(given: Common, agent: LocalAgent, hostname: str) -> Session:
-    config = open_config(Path(given.config) if given.config else None, registry)
-    short = hostname.partition(".")[0]
-    name = which_node(config.nodes if config else (), given.as_node, short, hostname)
-    _refuse_others(given, name or given.as_node or short)
+def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:
+    name = _here(given, config, hostname)
     if config is None:
-        return Session(given, agent, given.as_node or short, Expected(), (), "warn", _timeout(given, None))
+        return Session(given, None, [target(name, None)], "warn", _timeout(given, None), agent)
+    _warn(given, config)
+    known = name if name in config.nodes else None
+    if known is None and given.as_node:
+        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
+    if known is None:
+        given.warn(f"warning: {config.path} has no node {name}: its cluster-wide values are used; --as NODE names it")
+    timeout_s = _timeout(given, config.settings.transport.command_timeout)
+    return Session(given, config, [target(name, config)], config.node(known).diagnose.fail_on, timeout_s, agent)
+
+
+def _warn(given: Common, config: Config) -> None:
     for warning in config.warnings:
         given.warn(warning.show("warning"))
-    if name is None and given.as_node:
-        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
-    if name is None:
-        given.warn(f"warning: {config.path} has no node {short}: its cluster-wide values are used; --as NODE names it")
-    from ..config.resolve import expected, thresholds
-
-    node = config.node(name)
-    timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, agent, name or short, expected(node), thresholds(node), node.diagnose.fail_on, timeout_s)
 
 
 def _timeout(given: Common, declared: float | None) -> float:
-    flag = _seconds(given.timeout) if given.timeout else None
-    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, _seconds)
+    flag = seconds("--timeout", given.timeout) if given.timeout else None
+    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, lambda text: seconds("$BRCTL_TIMEOUT", text))
 
 
-def _seconds(text: str) -> float:
-    from ..config.units import seconds
+def seconds(option: str, text: str) -> float:
+    """A duration of the command line: `30m`. Raises CommandError."""
+    from ..config.units import seconds as parse
 
     try:
-        return seconds(text)
+        return parse(text)
     except ValueError as error:
         hint = getattr(error, "context", {}).get("hint")
-        raise CommandError(f"--timeout {text}: {error}", hint) from None
-
-
-def _refuse_others(given: Common, name: str) -> None:
-    if given.nodes not in (None, name):
-        raise CommandError(f"--nodes {given.nodes}: only this host ({name}) can be reached", "run brctl on that node")
+        raise CommandError(f"{option} {text}: {error}", hint) from None

@@ -66,8 +66,9 @@ def _compared(kin: str, members: Sequence[Member]) -> Iterator[tuple[str, Findin
     ports = [interfaces(each, member.expected) for each, member in zip(seen, members, strict=True)]
     for trait in TRAITS:
         read = [tuple(trait.read(*look)) for look in zip(seen, ports, strict=True)]
-        merged = trait.merge(value.value for values in read for value in values)
-        read = [tuple(value._replace(value=merged[value.value]) for value in values) for values in read]
+        if trait.merge:
+            merged = trait.merge(value.value for values in read for value in values)
+            read = [tuple(value._replace(value=merged[value.value]) for value in values) for values in read]
         parts = _parts(kin, members, read)
         for member, values in zip(members, read, strict=True):
             for finding in _judged(trait, member, values, parts):

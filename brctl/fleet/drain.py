@@ -101,21 +101,21 @@ def reason(text: str) -> str:
     return f"{MARK} {text}"[:LONGEST_REASON]
 
 
-def drain(scheduler: Scheduler, nodes: Sequence[str], why: str, force: bool, wait_s: float, book: Book) -> None:
-    """Close nodes, then wait until they are empty, `wait_s` at the most. Raises CommandFailedError where the scheduler
-    does not answer at all."""
+def drain(scheduler: Scheduler, reasons: Mapping[str, str], force: bool, wait_s: float | None, book: Book) -> None:
+    """Close nodes, each for a reason of its own, then wait until they are empty, `wait_s` at the most; None: nobody
+    minds. Raises CommandFailedError where the scheduler does not answer at all."""
     states = scheduler.states()
     closed = []
-    for node in _some(nodes):
+    for node in _some(list(reasons)):
         state = states.get(node)
         outcome = before_drain(scheduler.name, node, state, force)
         if state and outcome is None:
-            outcome = _close(scheduler, state, why)
+            outcome = _close(scheduler, state, reasons[node])
         if outcome is None or outcome.result is Result.UNCHANGED:
             closed.append(node)
-        book[node] = outcome or Outcome(node, Result.DRAINING, "takes no new jobs")
-    hindrances = scheduler.settle(closed, wait_s) if closed else {}
-    for node in closed:
+        book[node] = outcome or Outcome(node, Result.DRAINING, f"takes no new jobs: {reasons[node]}")
+    hindrances = scheduler.settle(closed, wait_s) if closed and wait_s is not None else {}
+    for node in closed if wait_s is not None else ():
         book[node] = _settled(book[node], hindrances.get(node))
 
 

@@ -37,7 +37,9 @@ class Silence(NamedTuple):
     nodes: str
     node_count: int
     error: NodeError
-    """Of the first of them; the others' messages may name other addresses."""
+    """Of the first of them."""
+    speaker: str | None
+    """That first node, where the others' messages differ: they may name addresses."""
 
 
 class Telling(NamedTuple):
@@ -50,7 +52,8 @@ class Telling(NamedTuple):
 
 def node_set(names: Iterable[str]) -> str:
     """`gpu[001-126,128]`"""
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    found = list(names)
+    return found[0] if len(found) == 1 else str(NodeSet.fromlist(found, resolver=RESOLVER_NOGROUP))
 
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:
@@ -93,8 +96,7 @@ def silences(reports: Sequence[Report]) -> tuple[Silence, ...]:
     for report in reports:
         for error in report.errors[:1]:  # what else went wrong came of it
             found.setdefault((error.kind, error.hint), []).append((report.node, error))
-    groups = [Silence(node_set(name for name, _ in same), len(same), same[0][1]) for same in found.values()]
-    return tuple(sorted(groups, key=lambda silence: silence.node_count))
+    return tuple(sorted(map(_silence, found.values()), key=lambda silence: silence.node_count))
 
 
 def tellings(group: Group, chosen: Callable[[Finding], bool]) -> tuple[tuple[Telling, ...], ...]:
@@ -109,6 +111,12 @@ def tellings(group: Group, chosen: Callable[[Finding], bool]) -> tuple[tuple[Tel
 def key(finding: Finding) -> str:
     """Equal where the same thing is wrong with the same part."""
     return finding.fold or f"{finding.check} {finding.status.value} {finding.subject.name}"
+
+
+def _silence(same: Sequence[tuple[str, NodeError]]) -> Silence:
+    name, error = same[0]
+    alike = all(other == error for _, other in same)
+    return Silence(node_set(name for name, _ in same), len(same), error, None if alike else name)
 
 
 def _wordings(same: Iterable[Sequence[tuple[str, Finding]]]) -> list[Telling]:

@@ -25,10 +25,6 @@ class Value(NamedTuple):
     text: str
 
 
-def _each_alone(values: Iterable[Any]) -> Mapping[Any, Any]:
-    return {value: value for value in values}
-
-
 class Trait(NamedTuple):
     """Something in which like nodes are alike."""
 
@@ -44,8 +40,8 @@ class Trait(NamedTuple):
     """The range that the config allows: what is odd within it is only noted."""
     exact: Callable[[Expected], Any] = lambda _: None
     """The one value that the config allows: the node's own check is all the judgement that is needed."""
-    merge: Callable[[Iterable[Any]], Mapping[Any, Any]] = _each_alone
-    """Which values count as which: those near each other as one."""
+    merge: Callable[[Iterable[Any]], Mapping[Any, Any]] | None = None
+    """What each value counts as, where those near each other are one."""
 
 
 def interfaces(seen: Inventory, want: Expected) -> tuple[ports.Port, ...]:

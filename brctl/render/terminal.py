@@ -65,6 +65,7 @@ class Terminal:
         self.console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         if not self.console.is_terminal and not _columns_given():
             self.console.width = _PIPE_COLUMNS
+        self.console.size = self.console.size  # asked once, not several times a line
 
     def line(self, text: Text | str = "", indent: int = 0) -> None:
         """One paragraph, wrapped at the terminal's width under its own indent."""
