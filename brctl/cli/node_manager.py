@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Group, common
+from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, INTERRUPTED, CommandError, tell
-from .scheduler import MOST_NODES
 
 if TYPE_CHECKING:
+    from ..config.resolve import Config
+    from ..fleet.discover import Discovery
     from ..fleet.drain import Book
     from ..node.report import Report
+    from .fleet import FleetSession
+    from .session import Session
 
 app = typer.Typer(cls=Group, help="What the nodes are, and whether they are what the config declares.")
 
@@ -32,7 +35,7 @@ STRICT = typer.Option(
     False, "--strict", help="Exit 3 also for what could not be read for want of permission or the like."
 )
 FAIL_ON = typer.Option(None, "--fail-on", help="From which finding on the exit code is 1; else as configured.")
-MAX_NODES = typer.Option(MOST_NODES, "--max-nodes", metavar="N", min=1, help="Touch no node where there are more.")
+MAX_NODES = typer.Option(8, "--max-nodes", metavar="N", min=1, help="Touch no node where there are more.")
 
 
 @app.command(cls=Command)
@@ -61,22 +64,36 @@ def check(
 ) -> None:
     """Check this host against the config, and many nodes against each other too; the odd one is named."""
     from .. import render
-    from . import scheduler
-    from .discover import beside
     from .fleet import compared
     from .session import session
     from .verdict import exit_code
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        chosen = scheduler.scheduler(run.common, run.config) if act else None
+        drain_critical = _drain_critical(run.common, run.config, max_nodes) if act else None
         reports = run.ask("check", meanwhile=lambda: render.prepare(form))
     reports = compared(run.config, run.targets, reports)
-    book, acted = scheduler.act(chosen, reports, max_nodes) if chosen else ({}, CLEAN)
-    found, discovered = beside(run, reports) if discover else (None, CLEAN)
+    book, acted = drain_critical(reports) if drain_critical else ({}, CLEAN)
+    found, discovered = _discovered(run, reports) if discover else (None, CLEAN)
     render.check(reports, form, run.common.quiet, run.common.verbose, tuple(book.values()), found)
     level = fail_on.value if fail_on else run.fail_on
     raise typer.Exit(max(_finish(reports, form, exit_code(reports, level, strict), require_gpu), acted, discovered))
+
+
+def _drain_critical(
+    given: Common, config: Config | None, max_nodes: int
+) -> Callable[[Sequence[Report]], tuple[Book, int]]:
+    """What --act does; that there is no scheduler is said before anybody is asked."""
+    from . import scheduler
+
+    chosen = scheduler.scheduler(given, config)
+    return lambda reports: scheduler.act(chosen, reports, max_nodes)
+
+
+def _discovered(run: Session | FleetSession, reports: Sequence[Report]) -> tuple[Discovery, int]:
+    from .discover import beside
+
+    return beside(run, reports)
 
 
 def _finish(reports: Sequence[Report], form: str, code: int, require_gpu: bool) -> int:

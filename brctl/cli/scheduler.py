@@ -17,9 +17,6 @@ from .session import mocked, named, this_node
 if TYPE_CHECKING:
     from ..config.resolve import Config
 
-MOST_NODES = 8
-"""That one call drains or resumes, unless --max-nodes says more: a mistake then takes no whole cluster away."""
-
 
 def scheduler(given: Common, config: Config | None, delete_emptydir_data: bool = False) -> Scheduler:
     """Raises CommandError: there is none, or machines are mocked that it does not know."""

@@ -15,8 +15,8 @@ from .mistake import ConfigError, Mistake
 from .nodes import expand, fold
 
 _NODES = ("cluster", "nodes")
-_PLAIN = frozenset("[]{},")
-"""Within { } a node set with one of these needs quotes; elsewhere they do no harm."""
+_SPECIAL = frozenset("[]{},")
+"""Within { } a value with one of these needs quotes; where it had one without quotes, it may have another."""
 
 
 class Edit(NamedTuple):
@@ -49,7 +49,7 @@ def add_nodes(path: Path, names: Iterable[str]) -> Edit:
     document = source.parse(old, str(path))
     first, last, value = _span(text, document)
     wanted = fold([*expand(value), *names])
-    written = text[:first] + _quoted(wanted, text[first]) + text[last:]
+    written = text[:first] + _written(wanted, text[first:last]) + text[last:]
     new = (codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b"") + written.encode()
     document.data["cluster"]["nodes"] = wanted
     if source.parse(new, str(path)).data != document.data:  # nobody's file is worth a guess
@@ -72,11 +72,12 @@ def _span(text: str, document: source.Document) -> tuple[int, int, str]:
     raise AssertionError(f"no value begins at {mark}")
 
 
-def _quoted(nodes: str, before: str) -> str:
-    """In the quotes that it had; a node set holds nothing that would need an escape in either kind."""
-    if before in "'\"":
-        return before + nodes + before
-    return f'"{nodes}"' if _PLAIN & set(nodes) else nodes
+def _written(nodes: str, old: str) -> str:
+    """As it was written before; a node set holds nothing that would need an escape in either kind of quotes."""
+    if old[0] in "'\"":
+        return old[0] + nodes + old[0]
+    block = old[0] in ">|"
+    return f'"{nodes}"' if block or (_SPECIAL & set(nodes) and not _SPECIAL & set(old)) else nodes
 
 
 def _replace(target: Path, data: bytes) -> None:

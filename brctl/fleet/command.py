@@ -70,11 +70,9 @@ class _Child:
                 env={**os.environ, "LC_ALL": "C"},
                 start_new_session=True,
             )
-        except FileNotFoundError:
-            hint = f"run brctl where {argv[0]} is, or put it into PATH"
-            raise CommandFailedError(f"{argv[0]} is not installed here", hint) from None
         except OSError as error:
-            raise CommandFailedError(f"cannot start {argv[0]}: {error.strerror}") from None
+            self._close()
+            raise _cannot_start(argv[0], error) from None
 
     def output(self, end: float) -> Output:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -85,8 +83,19 @@ class _Child:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        self._close()
+
+    def _close(self) -> None:
         self.out.close()
         self.err.close()
+
+
+def _cannot_start(program: str, error: OSError) -> CommandFailedError:
+    if isinstance(error, FileNotFoundError):
+        return CommandFailedError(
+            f"{program} is not installed here", f"run brctl where {program} is, or put it into PATH"
+        )
+    return CommandFailedError(f"cannot start {program}: {error.strerror}")
 
 
 def _read(file: IO[bytes]) -> str:
