@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..config.find import choose
-from ..fleet.order import Limits, Order, Progress
+from ..fleet.order import Limits, Order
 from ..fleet.transport import Transport, TransportError
 from ..node.request import Expected, Override, Request
+from ..render.progress import ProgressLine
 from .common import Common
 from .errors import INCOMPLETE, CommandError
 
@@ -50,6 +50,7 @@ class FleetSession(NamedTuple):
     """What a command needs to ask the nodes."""
 
     common: Common
+    config: Config | None
     here: str
     """What this host is called."""
     targets: Sequence[Target]
@@ -63,16 +64,26 @@ class FleetSession(NamedTuple):
 
         meanwhile()
         orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
-        on_tick = _show if sys.stderr.isatty() and not self.common.quiet else _show_nothing
         try:
-            return ask_all(orders, self.transport, self.limits, on_tick=on_tick)
+            with ProgressLine(self.common.quiet) as tell:
+                return ask_all(orders, self.transport, self.limits, on_tick=tell)
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         except InterruptedRunError as interrupted:
             return interrupted.reports
-        finally:
-            if on_tick is _show:
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def compared(config: Config | None, targets: Sequence[Target], reports: Sequence[Report]) -> tuple[Report, ...]:
+    """The Reports, with what is odd of a node among its like."""
+    if len(reports) < 2:
+        return tuple(reports)
+    from ..config.resolve import kin
+    from ..fleet.compare import Member, against_fleet
+    from ..fleet.fold import stem
+
+    expected = {each.node: each.expected for each in targets}
+    kins = {each.node: (kin(config, each.node) if config else None) or stem(each.node) for each in targets}
+    return against_fleet([Member(each, kins[each.node], expected[each.node]) for each in reports])
 
 
 class Mocks(NamedTuple):
@@ -137,13 +148,3 @@ def limits(given: Common, config: Config | None, answer_s: float) -> Limits:
         raise CommandError(f"--fanout {fanout}: at least one node at a time")
     connect_s = declared.connect_timeout if declared else DEFAULT_CONNECT_S
     return Limits(fanout, connect_s, max(LEAST_START_S, answer_s), answer_s)
-
-
-def _show(progress: Progress) -> None:
-    slowest = f", {progress.slowest} for {progress.slowest_s:.0f} s" if progress.slowest else ""
-    text = f"{progress.done} of {progress.total} done, {progress.failed} failed, {progress.running} running{slowest}"
-    print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _show_nothing(_: Progress) -> None:
-    pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ from ..fleet.transport import Transport
 from ..node.diagnose.engine import registry
 from ..node.facts import Inventory
 from ..node.report import Report
-from ..node.request import Expected, Request
+from ..node.request import Request
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError
 from .fleet import FleetSession, Mocks, Target, limits, parse_mocks, target, transport
@@ -33,64 +33,91 @@ class Session(NamedTuple):
     """What a command needs to ask this host."""
 
     common: Common
-    agent: LocalAgent
-    target: Target
+    config: Config | None
+    targets: Sequence[Target]
+    """This host alone."""
     fail_on: str
     timeout_s: float
+    agent: LocalAgent
 
     def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
-        return (self.agent.ask(self.target.request(action), self.timeout_s, meanwhile),)
+        return (self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile),)
 
 
 @contextmanager
-def session(ctx: typer.Context) -> Iterator[Session | FleetSession]:
+def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | FleetSession]:
     """What answers: this host's agent, or those of --nodes. Raises CommandError, ConfigError.
 
-    Without --nodes the agent starts before the config is read, and loads meanwhile; it is ended in any case.
+    Without --nodes the agent starts before the config is read, and loads meanwhile; it is ended in any case. With
+    `everywhere` it is every node of the config, if there is one.
     """
     given = common(ctx)
-    if given.nodes is None:
-        mock = _mocks(given).of(given.as_node)
+    if given.nodes is None and not everywhere:
+        mock = mocked(given).of(given.as_node)
         with LocalAgent(mock) as agent:
-            yield _configured(given, agent, _open(given), _hostname(given, mock))
+            yield _configured(given, agent, opened(given), _hostname(given, mock))
         return
-    run = fleet(ctx)
+    config = opened(given)
+    run = fleet(given, config, named(given, config) or (config.nodes if config else None))
     first = run.targets[0]
     if len(run.targets) > 1 or first.node != run.here:
         yield run
         return
     with LocalAgent(first.mock) as agent:
-        yield Session(given, agent, first, run.fail_on, run.limits.answer_s)
+        yield Session(given, config, run.targets, run.fail_on, run.limits.answer_s, agent)
 
 
-def fleet(ctx: typer.Context) -> FleetSession:
-    """The nodes of --nodes, or this host, reached as nodes are. Raises CommandError, ConfigError."""
-    given = common(ctx)
-    mocks = _mocks(given)
-    config = _open(given)
+def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> FleetSession:
+    """A run over these nodes, None: over this host, reached as nodes are. Raises CommandError, ConfigError."""
+    mocks = mocked(given)
     here = _here(given, config, _hostname(given, mocks.default))
-    names = (here,) if given.nodes is None else _names(given.nodes, config)
     for spec in dict.fromkeys(mocks.others.values()):
         _hostname(given, spec)  # says what is wrong with it
     if config:
         _warn(given, config)
+    names = names or (here,)
     return FleetSession(
         given,
+        config,
         here,
         [target(name, config, mocks.of(name)) for name in names],
-        Transport() if mocks.default or mocks.others else transport(config, here, names),
+        Transport() if any(mocks) else transport(config, here, names),
         limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
         config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
     )
 
 
-def _mocks(given: Common) -> Mocks:
+def mocked(given: Common) -> Mocks:
+    """The machines that stand in for real ones. Raises CommandError."""
     return parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str))
 
 
-def _open(given: Common) -> Config | None:
+def opened(given: Common) -> Config | None:
+    """The config, if there is any. Raises ConfigError."""
     return open_config(Path(given.config) if given.config else None, registry)
+
+
+def named(given: Common, config: Config | None) -> tuple[str, ...] | None:
+    """The nodes that --nodes names; None where it is not given. Raises CommandError, ConfigError: a malformed or empty
+    set, a node or group that the config does not know."""
+    if given.nodes is None:
+        return None
+    from ..config.nodes import expand
+
+    try:
+        return config.select(given.nodes) if config else expand(given.nodes)
+    except ValueError as error:
+        hint = "without a config there are no groups" if "@" in given.nodes else None
+        raise CommandError(f"--nodes {given.nodes}: {error}", hint) from None
+
+
+def this_node(given: Common, config: Config) -> str:
+    """The node of the config that this host is. Raises CommandError: none is."""
+    name = _here(given, config, _hostname(given, mocked(given).default))
+    if name not in config.nodes:
+        raise CommandError(f"{config.path} has no node {name}", "name nodes with --nodes, or this host with --as")
+    return name
 
 
 def _here(given: Common, config: Config | None, hostname: str) -> str:
@@ -102,19 +129,10 @@ def _here(given: Common, config: Config | None, hostname: str) -> str:
     return name or given.as_node or short
 
 
-def _names(text: str, config: Config | None) -> tuple[str, ...]:
-    from ..config.nodes import expand
-
-    try:
-        return config.select(text) if config else expand(text)
-    except ValueError as error:
-        raise CommandError(f"--nodes {text}: {error}") from None
-
-
 def ask(ctx: typer.Context, action: str) -> Report:
     """This host's Report, with no regard to any config. Raises CommandError."""
     given = common(ctx)
-    mock = _mocks(given).of(given.as_node)
+    mock = mocked(given).of(given.as_node)
     with LocalAgent(mock) as agent:
         name = given.as_node or _hostname(given, mock).partition(".")[0]
         _refuse_others(given, name)
@@ -148,12 +166,12 @@ def _hostname(given: Common, mock: str | None) -> str:
 def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:
     name = _here(given, config, hostname)
     if config is None:
-        return Session(given, agent, Target(name, Expected(), (), None), "warn", _timeout(given, None))
+        return Session(given, None, [target(name, None)], "warn", _timeout(given, None), agent)
     _warn(given, config)
     if name not in config.nodes:
         given.warn(f"warning: {config.path} has no node {name}: its cluster-wide values are used; --as NODE names it")
     timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, agent, target(name, config), config.node(name).diagnose.fail_on, timeout_s)
+    return Session(given, config, [target(name, config)], config.node(name).diagnose.fail_on, timeout_s, agent)
 
 
 def _warn(given: Common, config: Config) -> None:
@@ -162,18 +180,19 @@ def _warn(given: Common, config: Config) -> None:
 
 
 def _timeout(given: Common, declared: float | None) -> float:
-    flag = _seconds(given.timeout) if given.timeout else None
-    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, _seconds)
+    flag = seconds("--timeout", given.timeout) if given.timeout else None
+    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, lambda text: seconds("$BRCTL_TIMEOUT", text))
 
 
-def _seconds(text: str) -> float:
-    from ..config.units import seconds
+def seconds(option: str, text: str) -> float:
+    """A duration of the command line: `30m`. Raises CommandError."""
+    from ..config.units import seconds as parse
 
     try:
-        return seconds(text)
+        return parse(text)
     except ValueError as error:
         hint = getattr(error, "context", {}).get("hint")
-        raise CommandError(f"--timeout {text}: {error}", hint) from None
+        raise CommandError(f"{option} {text}: {error}", hint) from None
 
 
 def _refuse_others(given: Common, name: str) -> None:

@@ -1,4 +1,4 @@
-"""32 hosts in network namespaces, each with its own sshd, host name, processes, home and cache."""
+"""Reports of mocked machines; and 32 hosts in network namespaces, each with its own sshd, host name and home."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from brctl.mock.machines import load
+from brctl.node.agent import answer
+from brctl.node.report import Report
+from brctl.node.request import Request
+
+Look = Callable[..., Report]
 
 NODES = 32
 TOOLS = ("ip", "nft", "unshare", "nsenter", "ssh", "ssh-keygen", "/usr/sbin/sshd")
@@ -282,3 +290,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield hosts
     finally:
         hosts.stop()
+
+
+@lru_cache(maxsize=None)
+def _look(spec: str) -> Report:
+    return answer(load(spec, "gpu001"), Request("gpu001", "check"))
+
+
+@pytest.fixture
+def look() -> Look:
+    """`look("gpu007", "dgx-h100+gpu3-lost")`: what a node's check of that machine gives."""
+
+    def report(node: str, spec: str = "dgx-h100") -> Report:
+        return _look(spec)._replace(node=node)
+
+    return report
