@@ -55,9 +55,9 @@ def _rows(check):
 
 def config_md() -> str:
     """Every key of the config."""
-    from brctl.config.reference import docs
+    import config_keys
 
-    return docs()
+    return config_keys.page()
 
 
 def config_schema() -> str:

@@ -133,14 +133,7 @@ def _entered(rest: str, names: Sequence[str]) -> str | None:
 
 
 def _keys_of(section: str) -> tuple[str, ...]:
-    """What may follow. The names of checks and their thresholds are known to their registry alone."""
-    from ..config.reference import NAME, explain
-    from ..node.diagnose.engine import registry
+    """What may follow."""
+    from ..config.reference import explain
 
-    above, _, last = section.rpartition(".")
-    thresholds = {check.id: [each.name for each in check.thresholds] for check in registry() if check.thresholds}
-    if section.endswith("diagnose.checks"):
-        return (*thresholds, NAME)
-    if above.endswith("diagnose.checks"):
-        return tuple(thresholds.get(last, ()))
     return explain(section).keys or explain(f"{section}[0]").keys

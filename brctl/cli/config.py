@@ -73,6 +73,7 @@ def init(
     from ..config.init import text
     from .session import inventory
 
+    common(ctx).form("yaml")
     node, seen = inventory(ctx)
     written = text(seen, node)
     if file is None:
@@ -89,6 +90,7 @@ def init(
 
 @app.command(cls=Command)
 def explain(
+    ctx: typer.Context,
     key: str = typer.Argument(
         metavar="KEY",
         help="As in tune.network.mtu; a section is explained with its keys.",
@@ -99,15 +101,17 @@ def explain(
     from .. import render
     from ..config.reference import explain as look_up
 
-    render.explanation(look_up(key))
+    form = common(ctx).form("table", "json", "yaml")
+    render.explanation(look_up(key), form)
 
 
 @app.command(cls=Command)
-def schema() -> None:
+def schema(ctx: typer.Context) -> None:
     """Print the JSON Schema of the config, for editors and other programs."""
     from .. import render
     from ..config.reference import schema as json_schema
 
+    common(ctx).form("json")
     render.plain_json(json_schema())
 
 

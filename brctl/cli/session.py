@@ -191,8 +191,7 @@ def seconds(option: str, text: str) -> float:
     try:
         return parse(text)
     except ValueError as error:
-        hint = getattr(error, "context", {}).get("hint")
-        raise CommandError(f"{option} {text}: {error}", hint) from None
+        raise CommandError(f"{option} {text}: {error}", getattr(error, "hint", None)) from None
 
 
 def _refuse_others(given: Common, name: str) -> None:

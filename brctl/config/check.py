@@ -1,13 +1,17 @@
 """What is wrong between one part of a config and another, and what is legal and surely not meant."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
+from typing import Any, NamedTuple
 
 from ..node.diagnose import Check
+from ..node.diagnose.parts import fits
 from .mistake import Mistake
 from .models import Shared
-from .nodes import ALL, fold, nearest
-from .resolve import Clash, Config, Layers
+from .nodes import ALL, fold, nearest_or
+from .resolve import Config
 from .source import Loc
 
 DEFAULT_WATTS = {
@@ -32,7 +36,10 @@ def cluster(config: Config) -> Iterator[Mistake]:
     if ALL in groups:
         loc = ("cluster", "groups", ALL)
         yield config.mistake(loc, f"{ALL!r} is every node by itself", "choose another name", key=True)
-    yield from (mistake for mistake in _sets(config) if mistake.path.startswith("cluster"))
+    for name, group in groups.items():
+        doubt = config.doubt(group.nodes)
+        if doubt:
+            yield config.mistake(("cluster", "groups", name, "nodes"), doubt)
     told = set()
     for node, names in config.groups_of.items():
         first, *others = [name for name in names if groups[name].role] or [""]
@@ -50,17 +57,16 @@ def across(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
 
 def _sets(config: Config) -> Iterator[Mistake]:
     for loc, text in config.sets():
-        doubt = loc[0] != "hardware" and config.members(text).doubt
+        doubt = loc[0] != "hardware" and config.doubt(text)
         if doubt:
             yield config.mistake(loc, doubt)
 
 
 def _hardware(config: Config) -> Iterator[Mistake]:
-    known = [*config.groups, ALL]
+    known = {**config.groups, ALL: config.nodes}
     for name in config.settings.hardware:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"the groups are {', '.join(known)}"
+            hint = nearest_or(name, known, f"the groups are {', '.join(known)}")
             yield config.mistake(("hardware", name), f"no group is called {name!r}", hint, key=True)
 
 
@@ -70,6 +76,10 @@ def _losses(config: Config) -> Iterator[Mistake]:
         if alert and alert.threshold and alert.threshold.unit != "%":
             here = (*loc, "alerting", "network_loss", "threshold")
             yield config.mistake(here, "a loss is a share of the packets", "write it in percent: 0.001%")
+
+
+_SECTION: Any = object()
+"""Stands for the value of a section."""
 
 
 class Setting(NamedTuple):
@@ -98,7 +108,7 @@ def _leaves(values: Mapping[str, Any], path: Loc) -> Iterator[tuple[Loc, Any]]:
     """Each key with its value; of a section, that it is one."""
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield (*path, key), Mapping
+            yield (*path, key), _SECTION
             yield from _leaves(value, (*path, key))
         elif (*path, key) != ("nodes",):
             yield (*path, key), tuple(value) if isinstance(value, list) else value
@@ -114,17 +124,27 @@ def _differing(settings: list[Setting]) -> Iterator[tuple[Setting, Setting]]:
         alike[it.value] |= it.bits
 
 
+def _checks(config: Config) -> Iterator[tuple[Loc, str, Mapping[str, float]]]:
+    for loc, part in config.parts():
+        for check, given in part.diagnose.checks.items():
+            yield (*loc, "diagnose", "checks", check), check, given
+
+
 def _thresholds(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
-    for loc, name, check in _given(config, checks):
-        names = [threshold.name for threshold in check.thresholds] if check else [name]
-        if check and name not in names:
-            hint = f"its thresholds are {', '.join(names)}" if names else "it has none"
-            yield config.mistake((*loc, name), f"{check.id} has no such threshold", hint, key=True)
+    known = {check.id: [threshold.name for threshold in check.thresholds] for check in checks}
+    for loc, check, given in _checks(config):
+        for name in given.keys() - known.get(check, given):
+            hint = f"its thresholds are {', '.join(known[check])}" if known[check] else "it has none"
+            yield config.mistake((*loc, name), f"{check} has no such threshold", hint, key=True)
 
 
 def advice(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
-    """Values that are legal and surely not meant, and checks that may be those of a later version."""
-    yield from _unknown_checks(config, checks)
+    """What is legal and surely not meant; and checks that do not exist, as the file may be for a later version."""
+    known = [check.id for check in checks]
+    for loc, check, _ in _checks(config):
+        if known and check not in known:
+            hint = nearest_or(check, known, "it is ignored")
+            yield config.mistake(loc, f"no check is called {check!r}", hint, key=True)
     for loc, part in config.parts():
         yield from _buffer_size(config, (*loc, "comm", "env", "NCCL_BUFFSIZE"), part.comm.env.get("NCCL_BUFFSIZE", ""))
         yield from _mtu(config, loc, part)
@@ -143,28 +163,34 @@ def _buffer_size(config: Config, loc: Loc, text: str) -> Iterator[Mistake]:
         )
 
 
-def _mtu(config: Config, loc: Loc, mtu: int | None) -> Iterator[Mistake]:
+def _mtu(config: Config, loc: Loc, part: Shared) -> Iterator[Mistake]:
+    mtu = part.tune.network.mtu
     if mtu and 2048 + 96 <= mtu < 4096 + 96:
-        message = f"with an MTU of {mtu} RDMA uses 2048, as it needs 96 bytes more than its own"
-        yield config.mistake(loc, message, "4200 is enough for an RDMA MTU of 4096; 9000 is usual")
+        kinds = {hardware.nics.kind for hardware in config.hardware_of(loc)} - {None}
+        if "roce" in kinds or not kinds:  # InfiniBand's own MTU is no interface's
+            message = f"with an MTU of {mtu} RDMA uses 2048, as it needs 96 bytes more than its own"
+            hint = "4200 is enough for an RDMA MTU of 4096; 9000 is usual"
+            yield config.mistake((*loc, "tune", "network", "mtu"), message, hint)
 
 
 def _power(config: Config, loc: Loc, part: Shared) -> Iterator[Mistake]:
-    for pattern, limit in (part.tune.gpu.power_limit or {}).items():
-        for model in _models(config, loc) if pattern == "*" else [pattern]:
-            default = DEFAULT_WATTS.get(model)
-            share = limit.value / 100 if limit.unit == "%" else limit.value / default if default else 1
-            if share < DEEP_CUT:
-                message = f"{1 - share:.0%} below the default of {model}" + (f", {default}W" if default else "")
-                yield config.mistake((*loc, "tune", "gpu", "power_limit"), message, "jobs become as much slower")
+    for model, limit in (part.tune.gpu.power_limit or {}).items():
+        share, default = limit.value / 100, "default"
+        if limit.unit == "W":
+            declared = [it.accelerator.model for it in config.hardware_of(loc)] if model == "*" else ()
+            names = (name for each in declared for name in _products(each))
+            name = max(names, key=DEFAULT_WATTS.__getitem__, default=model)
+            watts = DEFAULT_WATTS.get(name, limit.value)
+            share, default = limit.value / watts, f"default of {name}, {watts}W"
+        if share < DEEP_CUT:
+            hint = "a power cap lowers clocks under load: measure what it costs"
+            yield config.mistake((*loc, "tune", "gpu", "power_limit"), f"{1 - share:.0%} below the {default}", hint)
 
 
-def _models(config: Config, loc: Loc) -> list[str]:
-    """The GPU models that `hardware` names for the nodes that a part of the file is about."""
-    hardware = config.settings.hardware
-    names = config.members(config.settings.overrides[int(loc[1])].nodes)[0] if loc else config.nodes
-    used = {layer[1] for name in names for layer in config.layers_of.get(name, ()) if layer[0] == "hardware"}
-    return sorted({hardware[str(group)].accelerator.model or "" for group in used})
+@lru_cache(maxsize=8192)
+def _products(model: str | None) -> tuple[str, ...]:
+    """Those of DEFAULT_WATTS that a name or pattern fits."""
+    return tuple(name for name in DEFAULT_WATTS if model and fits(name, model))
 
 
 def _loss(config: Config, loc: Loc, part: Shared) -> Iterator[Mistake]:

@@ -12,7 +12,7 @@ import yaml
 
 from . import source
 from .mistake import ConfigError, Mistake
-from .nodes import expand, fold
+from .nodes import expand, fold_all
 
 _NODES = ("cluster", "nodes")
 _SPECIAL = frozenset("[]{},")
@@ -48,7 +48,7 @@ def add_nodes(path: Path, names: Iterable[str]) -> Edit:
     text = _text(old)
     document = source.parse(old, str(path))
     first, last, value = _span(text, document)
-    wanted = fold([*expand(value), *names])
+    wanted = fold_all([*expand(value), *names])
     written = text[:first] + _written(wanted, text[first:last]) + text[last:]
     new = (codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b"") + written.encode()
     document.data["cluster"]["nodes"] = wanted

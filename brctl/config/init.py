@@ -1,30 +1,42 @@
 """A first config, written from what one machine is: `brctl config init`."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ..node.facts import Gpu, GpuIdentity, Inventory, Nic, RdmaPort
-from .units import RATE
+from ..node.diagnose import ports
+from ..node.diagnose.checks import memory_size
+from ..node.diagnose.ports import Port
+from ..node.facts import Gpu, Inventory
+from ..node.request import Expected, ExpectedNics
+from ..node.units import rate
+from . import nodes
+from .mistake import ConfigError, Mistake
 
 GIB = 1 << 30
 _BANK = 16 * GIB
-"""Memory is fitted in multiples of this on servers; the kernel shows 1 to 2 % less than what is fitted."""
+"""Memory is fitted in multiples of this on servers."""
 _SHARED = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "ceph", "wekafs", "cifs")
 """File systems that a node of the cluster is expected to have, and not only this one."""
+_PASSING = ("/run/", "/var/lib/docker/", "/var/lib/containers/")
+"""What is mounted below comes and goes with users and containers, as it does below any `kubelet`."""
+_BY_INTERFACE = ("roce", "ethernet")
+"""Kinds of port that are nothing without an interface of the kernel; another's may be down, or none."""
 
 T = TypeVar("T")
 
 
 def text(seen: Inventory, node: str) -> str:
-    """The config of a cluster of one node, this one; it validates, and the node passes its own check."""
+    """The config of a cluster of one node, this one; it validates, and the node passes its own check.
+
+    Raises ConfigError for what is no node name.
+    """
     gpus = [gpu for gpu in seen.gpus or () if gpu.fault is None]
-    group = "compute" if gpus else "servers"
-    role = f"{{nodes: {node}, role: compute}}" if gpus else f"{{nodes: {node}}}"
+    group, role = ("compute", ", role: compute") if gpus else ("servers", "")
     rails = _rails(seen)
     lines = [
-        *_HEAD.format(node=node, group=group, role=role).splitlines(),
+        *_HEAD.format(node=_quoted(_checked(node)), group=group, role=role).splitlines(),
         *_section(f"  {group}:", [*_accelerator(gpus, seen), *_nics(rails, seen), *_host(seen)]),
         *_tune(rails),
     ]
@@ -39,11 +51,21 @@ version: 1
 
 cluster:
   name: cluster # how reports and metrics call it
-  nodes: "{node}" # a ClusterShell node set: "gpu[001-128]"
+  nodes: {node} # a ClusterShell node set: "gpu[001-128]"
   groups:
-    {group}: {role}
+    {group}: {{nodes: {node}{role}}}
 
 hardware: # what each node of a group should have; `brctl node-manager check` compares"""
+
+
+def _checked(node: str) -> str:
+    try:
+        if nodes.expand(node) == (node,):
+            return node
+        message = f"{node!r} is more than one node"
+    except ValueError as error:
+        message = str(error)
+    raise ConfigError([Mistake(message, hint="--as NODE names this host")])
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -55,96 +77,95 @@ def _accelerator(gpus: list[Gpu], seen: Inventory) -> Iterator[str]:
         return
     identities = [gpu.identity for gpu in gpus if gpu.identity]
     yield "accelerator:"
-    yield from _same("  model: {}", identities, lambda it: _quoted(it.name))
+    yield from _same("  model: {}", identities, lambda it: it.name)
     yield f"  count: {len(seen.gpus or ())}"
-    yield from _same("  memory: {}MiB", identities, _mebibytes)
+    yield from _same("  memory: {}MiB", identities, lambda it: (it.memory_bytes or 0) >> 20 or None)
     driver = seen.accelerator_driver
     if driver and driver.version.partition(".")[0].isdigit():
         major = int(driver.version.partition(".")[0])
         yield f'  driver: ">={major},<{major + 1}" # now {driver.version}'
-    yield from _same("  vbios: {}", identities, lambda it: it.vbios and _quoted(it.vbios))
+    yield from _same("  vbios: {}", identities, lambda it: it.vbios)
     yield from _same("  nvlinks: {}", gpus, _active_links)
-
-
-def _mebibytes(identity: GpuIdentity) -> int | None:
-    return identity.memory_bytes and identity.memory_bytes >> 20
 
 
 def _active_links(gpu: Gpu) -> int | None:
     return None if gpu.links is None else sum(link.active for link in gpu.links)
 
 
-def _rails(seen: Inventory) -> list[Nic]:
-    """The fastest physical NICs with a link: those with RDMA, if any has it."""
-    up = [nic for nic in seen.nics or () if nic.kind == "physical" and nic.carrier and nic.speed_mbps]
-    candidates = [nic for nic in up if nic.rdma] or up
-    fastest = max((nic.speed_mbps or 0 for nic in candidates), default=0)
-    return [nic for nic in candidates if nic.speed_mbps == fastest]
+def _rails(seen: Inventory) -> list[Port]:
+    """The fastest ports with a link, of one kind: those with RDMA, where there is any."""
+    found = ports.expected(seen, Expected(nics=ExpectedNics()))
+    speeds = {port: (port.speed_mbps, port.kind) for port in found if port.speed_mbps and not port.fault}
+    many = Counter(speeds.values())
+    best = max(many, key=lambda it: (it[0] or 0, many[it]), default=None)
+    return [port for port, speed in speeds.items() if speed == best]
 
 
-def _nics(rails: list[Nic], seen: Inventory) -> Iterator[str]:
+def _nics(rails: list[Port], seen: Inventory) -> Iterator[str]:
     if not rails:
         return
-    ports = {port.device: port for port in seen.rdma or ()}
     yield "nics:"
-    yield f"  interfaces: {_quoted(_pattern(rails, seen.nics or ()))}"
+    yield f"  interfaces: {_quoted(_pattern(rails, seen))}"
     yield f"  count: {len(rails)}"
-    yield f"  speed: {_rate(rails[0].speed_mbps or 0)}"
-    yield from _same("  kind: {}", rails, lambda nic: _kind(ports.get(nic.rdma or "")))
-    yield from _same("  firmware: {}", rails, lambda nic: nic.firmware and _quoted(nic.firmware))
+    yield f"  speed: {rate(rails[0].speed_mbps or 0).replace(' ', '')}"
+    yield f"  kind: {rails[0].kind}"
+    yield from _same("  firmware: {}", rails, _firmware)
 
 
-def _kind(port: RdmaPort | None) -> str:
-    if port is None:
-        return "ethernet"
-    return "infiniband" if port.link_layer == "InfiniBand" else "roce"
+def _firmware(port: Port) -> str | None:
+    return (port.nic.firmware if port.nic else None) or (port.rdma.firmware if port.rdma else None)
 
 
-def _pattern(rails: list[Nic], nics: Iterable[Nic]) -> str:
-    """`ens*np*` where that names these and no others, else the names."""
-    names = [nic.name for nic in rails]
-    patterns = {re.sub("[0-9]+", "*", name) for name in names}
-    others = [nic.name for nic in nics if nic.name not in names]
-    if len(names) > 1 and len(patterns) == 1 and not any(fnmatchcase(other, *patterns) for other in others):
-        return patterns.pop()
-    return ",".join(names)
+def _pattern(rails: list[Port], seen: Inventory) -> str:
+    """`ens*np0` where that names these and no others, else the names: of RDMA devices, where they need no interface."""
+    names = [port.nic.name if port.nic and port.kind in _BY_INTERFACE else port.device for port in rails]
+    columns = zip(*(re.split("([0-9]+)", name) for name in names), strict=False)
+    pattern = "".join(column[0] if len({*column}) == 1 else "*" for column in columns)
+    return pattern if pattern[0] != "*" and list(ports.named(seen, pattern)) == rails else ",".join(names)
 
 
 def _host(seen: Inventory) -> Iterator[str]:
     if seen.cpu:
-        nodes = sum(bool(node.cpus) for node in seen.numa or ())
-        numa = f", numa_nodes: {nodes}" if nodes else ""
-        yield f"cpu: {{sockets: {seen.cpu.sockets}{numa}, threads: {seen.cpu.threads}}}"
+        numa_nodes = sum(bool(node.cpus) for node in seen.numa or ())
+        counts = (("sockets", seen.cpu.sockets), ("numa_nodes", numa_nodes), ("threads", seen.cpu.threads))
+        yield f"cpu: {{{', '.join(f'{key}: {count}' for key, count in counts if count)}}}"
     if seen.memory:
-        yield f"memory: {_fitted(seen.memory.total_bytes) // GIB}GiB"
-    shared = [_quoted(mount.target) for mount in seen.mounts or () if mount.fstype in _SHARED]
-    if shared:
-        yield f"mounts: [{', '.join(shared)}]"
+        yield f"memory: {_fitted(seen.memory.total_bytes)}"
+    mounts = [_quoted(target) for target in _mounts(seen)]
+    if mounts:
+        yield f"mounts: [{', '.join(mounts)}]"
 
 
-def _fitted(total: int) -> int:
-    banks = -(-total // _BANK) * _BANK
-    return banks if banks - total < total * 0.04 else -(-total // GIB) * GIB
+def _fitted(total: int) -> str:
+    """What is fitted, if the kernel shows little less than whole modules or GiB; else what it shows."""
+    allowed = memory_size.CHECK.thresholds[0].default / 100 / 2
+    rounded = (-(-total // unit) * unit for unit in (_BANK, GIB))
+    return next((f"{size // GIB}GiB" for size in rounded if size - total <= size * allowed), f"{total >> 20}MiB")
 
 
-def _tune(rails: list[Nic]) -> list[str]:
-    mtus = {nic.mtu for nic in rails}
+def _mounts(seen: Inventory) -> Iterator[str]:
+    """Shared file systems that are there for good and may be written to."""
+    last = {mount.target: mount for mount in seen.mounts or ()}  # of several on one path that one is seen
+    passing = (*_PASSING, *(f"{mount.target}/" for mount in last.values() if mount.fstype == "autofs"))
+    for target, mount in last.items():
+        passes = target.startswith(passing) or "/kubelet/" in target
+        if mount.fstype in _SHARED and not mount.read_only and not passes:
+            yield target
+
+
+def _tune(rails: list[Port]) -> list[str]:
+    mtus = {port.nic.mtu for port in rails if port.nic and port.kind in _BY_INTERFACE}
     if len(mtus) != 1:
         return []
     return ["", "tune: # what `node-manager check` also looks at", "  network:", f"    mtu: {mtus.pop()}"]
 
 
-def _same(form: str, parts: Iterable[T], read: Callable[[T], Any]) -> Iterator[str]:
+def _same(form: str, parts: Iterable[T], read: Callable[[T], str | int | None]) -> Iterator[str]:
     """The line, if all parts agree and have such a value."""
     values = {read(part) for part in parts}
     value = values.pop() if len(values) == 1 else None
-    if value is not None:
-        yield form.format(value)
-
-
-def _rate(mbps: int) -> str:
-    worth, unit = max((worth, unit) for unit, worth in RATE.units.items() if mbps % worth == 0)
-    return f"{mbps // int(worth)}{unit}"
+    if value not in (None, ""):
+        yield form.format(_quoted(value) if isinstance(value, str) else value)
 
 
 def _quoted(value: str) -> str:

@@ -1,7 +1,8 @@
 """One file -> Config, or all that is wrong with it at once."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ from pydantic import ValidationError
 
 from ..node.diagnose import Check
 from . import source
-from .check import across, advice, thresholds
+from .check import across, advice, cluster
 from .mistake import MOST, ConfigError, Mistake
-from .models import Settings
+from .models import Hardware, Settings
 from .resolve import Config
-from .source import Document, Loc
+from .source import Document, Loc, dotted
 
 
 def load(path: Path, checks: Iterable[Check] = (), warnings: Sequence[Mistake] = ()) -> Config:
@@ -22,17 +23,29 @@ def load(path: Path, checks: Iterable[Check] = (), warnings: Sequence[Mistake] =
     Config.warnings holds `warnings` and what is legal and surely not meant. Raises ConfigError.
     """
     document = source.parse(source.read(path), str(path))
+    document.mistakes.extend(_ungrouped(document))
     settings, document, mistakes = _validate(document)
     if settings is None or any(mistake.path.startswith("cluster") for mistake in mistakes):
         raise ConfigError(mistakes)  # what rests on nodes and groups would seem wrong only because they are
     config = Config(path, document, settings)
     registry = tuple(checks)
-    wrong, unknown = thresholds(config, registry) if registry else ([], [])
-    mistakes += [*across(config), *wrong]
+    mistakes += list(islice(cluster(config), MOST)) or islice(across(config, registry), MOST)
     if mistakes:
         raise ConfigError(mistakes)
-    config.warnings = (*warnings, *unknown, *advice(config))
+    config.warnings = (*warnings, *islice(advice(config, registry), MOST))
     return config
+
+
+def _ungrouped(document: Document) -> Iterator[Mistake]:
+    """Hardware without a group above it, taken out: it would be taken for a group of that name."""
+    cluster, hardware = document.data.get("cluster"), document.data.get("hardware")
+    groups = cluster.get("groups") if isinstance(cluster, dict) else None
+    if isinstance(hardware, dict):
+        for name in {*hardware} & {*Hardware.model_fields} - {*(groups if isinstance(groups, dict) else ())}:
+            loc = ("hardware", name)
+            hint = f"put one above it, or `all`: hardware.all.{name}"
+            yield Mistake("it stands without a group", document.place(loc, key=True), dotted(loc), hint)
+            del hardware[name]
 
 
 def _validate(document: Document) -> tuple[Settings | None, Document, list[Mistake]]:

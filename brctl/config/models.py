@@ -19,21 +19,23 @@ def section(meaning: str) -> Any:
     return Field({}, description=meaning)
 
 
-_OURS = ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking")
-_NAMED = {"user": "user", "port": "port", "proxyjump": "proxy_jump", "connecttimeout": "connect_timeout"}
+_FIXED = ("batchmode", "forwardagent", "clearallforwardings", "requesttty", "stricthostkeychecking")
+_ELSEWHERE = {
+    **dict.fromkeys(_FIXED, "brctl"),
+    "user": "transport.user",
+    "port": "transport.port",
+    "proxyjump": "transport.proxy_jump",
+    "connecttimeout": "transport.connect_timeout",
+}
+"""Options of ssh, which knows no case, and what they are set by."""
 
 
 def _ssh_options(options: dict[str, str]) -> dict[str, str]:
-    taken = set()
+    taken = dict(_ELSEWHERE)
     for name in options:
-        lower = name.lower()
-        if lower in _OURS:
-            raise RefusedError(f"{name} is set by brctl itself", "remove it")
-        if lower in _NAMED:
-            raise RefusedError(f"{name} has a key of its own", f"write it as transport.{_NAMED[lower]}")
-        if lower in taken:
-            raise RefusedError(f"{name} is given twice", "ssh knows no case in its options: leave one")
-        taken.add(lower)
+        other = taken.setdefault(name.lower(), name)
+        if other != name:
+            raise RefusedError(f"{name} is set by {other}", "remove it here")
     return options
 
 
@@ -109,7 +111,10 @@ class Accelerators(Section):
 
 
 class Nics(Section):
-    interfaces: types.Glob | None = item(None, "Which interfaces are meant; all physical ones when not given.")
+    interfaces: types.Glob | None = item(
+        None,
+        "Which are meant: interfaces, or RDMA devices. Physical ones when not given: those with RDMA, if any has it.",
+    )
     count: Count | None = item(None, "Interfaces of a node.")
     speed: types.Rate | None = item(None, "Link rate of each.", "ethtool, Speed")
     kind: Literal["roce", "infiniband", "efa", "ethernet"] | None = item(None, "What the links carry.")
@@ -139,8 +144,6 @@ class Network(Section):
 
 _ASKED = "Largest {} buffer that a socket may ask for. TCP's own tuning does not obey it, and RDMA uses none."
 _TUNED = "TCP's {} buffer: minimum, default, maximum."
-
-
 _KERNEL_NAME = re.compile(r"[a-z0-9_]+(\.[A-Za-z0-9_:-]+(/[A-Za-z0-9_:-]+)*)+")
 """One spelling for each, so that no two set one parameter: dots, and a slash for a dot in a name (`eth0/100`)."""
 _SWAPPED = str.maketrans("./", "/.")

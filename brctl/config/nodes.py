@@ -75,9 +75,8 @@ def bounded(text: str) -> str:
 
 def plain(text: str) -> str:
     """Likewise; raises ValueError also for a group or wildcard."""
-    lookup = _LOOKUP.search(bounded(text))
-    if lookup:
-        raise ValueError(f"{lookup.group()!r} means nothing here: write the nodes themselves")
+    if _LOOKUP.search(bounded(text)):
+        raise ValueError("a group or wildcard means nothing here: write the nodes themselves")
     return text
 
 
@@ -85,12 +84,23 @@ def fold(names: Iterable[str]) -> str:
     """`gpu[001-004]`; of very many the first, as it takes its time."""
     every = list(names)
     more = f" and {len(every) - MOST_FOLDED} more" if len(every) > MOST_FOLDED else ""
-    return f"{NodeSet.fromlist(every[:MOST_FOLDED], resolver=RESOLVER_NOGROUP)}{more}"
+    return f"{fold_all(every[:MOST_FOLDED])}{more}"
+
+
+def fold_all(names: Iterable[str]) -> str:
+    """Likewise, and nobody is left out: a node set that `expand` reads again."""
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The word that was probably meant, None where none is near; of very many words the first are looked at."""
     return next(iter(difflib.get_close_matches(word, list(words)[:MOST_WORDS], 1)), None)
+
+
+def nearest_or(word: str, words: Iterable[str], otherwise: str) -> str:
+    """The hint about a word that is none of those."""
+    near = nearest(word, words)
+    return f"did you mean {near!r}?" if near else otherwise
 
 
 def _known(text: str, groups: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What each key means, from the models: JSON Schema, `config explain`, `config show`, docs/config, the nearest key."""
+"""What each key means, from the models: JSON Schema, `config explain`, `config show`, the nearest key."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -7,19 +7,20 @@ from typing import Any, NamedTuple
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from ..node.diagnose.engine import registry
 from .mistake import ConfigError, Mistake
-from .models import NodeValues, Settings
-from .nodes import nearest
+from .models import Settings, Shared
+from .nodes import nearest, nearest_or
 from .resolve import Config
 from .source import Loc, dotted
 from .units import KINDS
 
 NAME = "NAME"
 """Stands for a key that the operator chooses: a group, an alert, a variable."""
-ORDER = (
-    *("version", "cluster", "transport", "hardware", "tune", "comm", "monitor", "alerting", "diagnose"),
-    *("scheduler", "maintenance", "topology", "overrides"),
-)
+_OWN = [key for key in Settings.model_fields if key not in Shared.model_fields]
+_SPLIT = _OWN.index("hardware") + 1
+ORDER = (*_OWN[:_SPLIT], *Shared.model_fields, *_OWN[_SPLIT:])
+"""Of the sections: as the models have it, what a node may have of its own after the hardware."""
 
 Schema = dict[str, Any]
 
@@ -92,13 +93,13 @@ def _at(loc: Loc) -> Schema | None:
     return node
 
 
-def _keys(node: Schema, path: Loc = ()) -> Iterator[Loc]:
-    """Every key that can be written, in the order of the documentation."""
+def keys(path: Loc = ()) -> Iterator[Loc]:
+    """Every key that can be written below one, in the order of the documentation; NAME and 0 stand for any."""
+    node = _at(path) or {}
     for part in (*node.get("properties", {}), NAME, 0):
-        child = _child(node, part)
-        if child:
+        if _child(node, part):
             yield (*path, part)
-            yield from _keys(child, (*path, part))
+            yield from keys((*path, part))
 
 
 def _is_section(node: Schema) -> bool:
@@ -129,7 +130,27 @@ def explain(key: str) -> Explanation:
     found = lookup(loc)
     if found is None:
         raise ConfigError([Mistake("unknown key", path=key, hint=instead(loc))])
-    return found._replace(key=key)
+    below = loc[2:] if loc[0] == "overrides" else loc
+    found = found._replace(key=key)
+    return _of_check(found, *below[2:]) if below[:2] == ("diagnose", "checks") else found
+
+
+def _of_check(found: Explanation, name: str | int = "", threshold: str | int = "") -> Explanation:
+    """`diagnose.checks`, a check in it, or a threshold of that: the checks themselves know."""
+    checks = {check.id: check for check in registry()}
+    if not name:
+        return found._replace(keys=tuple(check.id for check in checks.values() if check.thresholds))
+    check = checks.get(str(name))
+    limits = {limit.name: limit for limit in check.thresholds} if check else {}
+    if check is None or (threshold and threshold not in limits):
+        word, known = (threshold, limits) if check else (name, checks)
+        hint = nearest_or(str(word), known, f"it has {', '.join(known) or 'none'}")
+        raise ConfigError([Mistake("no such threshold" if check else "no such check", path=found.key, hint=hint)])
+    if not threshold:
+        return found._replace(meaning=f"{check.title}.", keys=tuple(limits))
+    limit = limits[str(threshold)]
+    meaning = f"A threshold of the check {name}, in {limit.unit}."
+    return found._replace(meaning=meaning, default=f"{limit.default:g}", source=limit.source)
 
 
 def _parse(key: str) -> Loc:
@@ -152,7 +173,8 @@ def _parse(key: str) -> Loc:
 def _kind(node: Schema) -> str:
     name = node.get("x-kind")
     if name:
-        return f"{name} ({', '.join(filter(None, KINDS[name].units))})" if name in KINDS else str(name)
+        units = f" ({', '.join(filter(None, KINDS[name].units))})" if name in KINDS else ""
+        return f"{name}{units}" + (f", {node['x-range']}" if "x-range" in node else "")
     if "enum" in node or "const" in node:
         return " | ".join(map(plain, node.get("enum", [node.get("const")])))
     if "items" in node:
@@ -192,7 +214,7 @@ def _owner(loc: Loc) -> Loc | None:
     def shared(path: Loc) -> int:
         return sum(part in (other, NAME) for part, other in zip(path, loc, strict=False))
 
-    owners = [path[:-1] for path in _keys(schema()) if path[-1] == loc[-1] and path[0] != "overrides"]
+    owners = [path[:-1] for path in keys() if path[-1] == loc[-1] and path[0] != "overrides"]
     owner = max(owners, key=lambda path: (shared(path), -len(path)), default=None)
     return owner and tuple(
         mine if part == NAME else part for part, mine in zip_longest(owner, loc[:-1][: len(owner)], fillvalue=NAME)
@@ -204,9 +226,8 @@ def instead(loc: Loc) -> str:
     elsewhere = misplaced(loc) if loc else None
     if elsewhere:
         return elsewhere
-    near = meant(loc) if loc else None
     siblings = (_at(loc[:-1]) or {}).get("properties") or schema()["properties"]
-    return f"did you mean {near[-1]!r}?" if near else f"the keys are {', '.join(siblings)}"
+    return nearest_or(str(loc[-1]) if loc else "", siblings, f"the keys are {', '.join(siblings)}")
 
 
 def values(config: Config, name: str | None = None) -> tuple[Value, ...]:
@@ -237,35 +258,3 @@ def _values(
 def _origin(config: Config, loc: Loc) -> str:
     place = config.document.place(loc)
     return f"{'override at ' * (loc[0] == 'overrides')}{place.file}:{place.line}"
-
-
-def docs() -> str:
-    """docs/config.md"""
-    lines = [_HEAD]
-    for key in ORDER:
-        node = _child(schema(), key) or {}
-        rows = [lookup(loc) for loc in ((key,), *_keys(node, (key,))) if _is_told(loc)]
-        lines += [f"## {key}", "", node["description"], "", "| key | value | default | meaning |", "|---|---|---|---|"]
-        lines += [*(_row(it) for it in rows if it and not it.kind.endswith("section")), ""]
-    return "\n".join(lines)
-
-
-_HEAD = """# The config
-
-Made from the models in brctl/config by `python docs/generate.py`; `brctl config explain KEY` shows the same.
-
-A quantity carries its unit: a bare number is refused where it could be misread. NAME is a name that you choose.
-"""
-
-
-def _is_told(loc: Loc) -> bool:
-    """Not the items of a plain list, and not what an override repeats."""
-    repeated = loc[0] == "overrides" and loc[2:3] and loc[2] in NodeValues.model_fields
-    return not (isinstance(loc[-1], int) or repeated)
-
-
-def _row(it: Explanation) -> str:
-    default = "required" if it.required else f"`{it.default}`" if it.default else ""
-    notes = (it.meaning, it.example and f"Example: `{it.example}`.", it.source and f"({it.source})")
-    cells = (f"`{it.key.replace('[0]', '[]')}`", it.kind, default, " ".join(filter(None, notes)))
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -31,23 +31,6 @@ class Node(NamedTuple):
     diagnose: Diagnose
 
 
-class Members(NamedTuple):
-    """What a node set names."""
-
-    names: tuple[str, ...]
-    """Nodes of the config."""
-    unknown: tuple[str, ...]
-    """Others."""
-    error: ValueError | None
-
-    @property
-    def doubt(self) -> str | None:
-        """What is wrong with the set; put into words only when it is asked for."""
-        if self.error:
-            return str(self.error)
-        return f"not among cluster.nodes: {nodes.fold(self.unknown)}" if self.unknown else None
-
-
 class Config:
     """A cluster-config.yaml of which each part is valid by itself."""
 
@@ -61,10 +44,10 @@ class Config:
         self._refuse_too_many()
         self.nodes = nodes.expand(settings.cluster.nodes)
         self._place = {name: i for i, name in enumerate(self.nodes)}
-        self.members = lru_cache(maxsize=None)(self._members)
-        self.groups = {name: self.members(group.nodes).names for name, group in groups.items()}
+        self._expanded = lru_cache(maxsize=None)(self._expand)
+        self.groups = {name: self.members(group.nodes) for name, group in groups.items()}
         self.groups_of: Mapping[str, tuple[str, ...]] = _invert(self.groups)
-        members = {loc[:2]: self.members(text).names for loc, text in self._layers()}
+        members = {loc[:2]: self.members(text) for loc, text in self._layers()}
         self.layers_of: Mapping[str, Layers] = _invert(members)
         self.bits = {loc: self._bits(names) for loc, names in members.items()}
         """The nodes of each layer as a number: bit i is node i. Thousands of layers must be compared at once."""
@@ -103,24 +86,35 @@ class Config:
         """One about a value of this file, or about its key."""
         return Mistake(message, self.document.place(loc, key), dotted(loc), hint)
 
-    def _members(self, text: str) -> Members:
+    def _expand(self, text: str) -> tuple[str, ...] | ValueError:
         try:
             names = nodes.expand(text, self._sets)
         except ValueError as error:
-            return Members((), (), error)
-        places = [self._place.get(name) for name in names]
-        unknown = tuple(name for name, place in zip(names, places, strict=True) if place is None)
-        return Members(tuple(self.nodes[place] for place in places if place is not None), unknown, None)
+            return error
+        return tuple(self.nodes[self._place[name]] if name in self._place else name for name in names)
+
+    def members(self, text: str) -> tuple[str, ...]:
+        """The nodes of the config that a node set names."""
+        found = self._expanded(text)
+        return () if isinstance(found, ValueError) else tuple(name for name in found if name in self._place)
+
+    def doubt(self, text: str) -> str | None:
+        """What is wrong with a node set; put into words only when it is asked for, as that takes its time."""
+        found = self._expanded(text)
+        if isinstance(found, ValueError):
+            return str(found)
+        unknown = [name for name in found if name not in self._place]
+        return f"not among cluster.nodes: {nodes.fold(unknown)}" if unknown else None
 
     def select(self, text: str) -> tuple[str, ...]:
         """The nodes in a node set, as `--nodes` takes it; `@rack1` is a group of the config, `@all` every node.
 
         Raises ConfigError for a malformed or empty set, and for a node or group that the config does not know.
         """
-        found = self.members(text)
-        if found.doubt:
-            raise ConfigError([Mistake(found.doubt)])
-        return found.names
+        doubt = self.doubt(text)
+        if doubt:
+            raise ConfigError([Mistake(doubt)])
+        return self.members(text)
 
     def _bits(self, names: Iterable[str]) -> int:
         bits = bytearray(len(self.nodes) // 8 + 1)
@@ -202,7 +196,6 @@ def expected(node: Node) -> Expected:
     gpu, nics, cpu = hardware.accelerator, hardware.nics, hardware.cpu
     accelerator = ExpectedAccelerator(gpu.vendor, gpu.model, gpu.count, gpu.memory, gpu.driver, gpu.vbios, gpu.nvlinks)
     return Expected(
-        role=node.role,
         accelerator=accelerator if gpu.model_fields_set else None,
         nics=ExpectedNics(nics.interfaces, nics.count, nics.speed, nics.kind, nics.firmware)
         if nics.model_fields_set

@@ -6,23 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 
+from ..node.units import size
 from . import nodes
-from .units import (
-    CLOCK,
-    DURATION,
-    LEVEL,
-    POWER,
-    RATE,
-    SIZE,
-    Amount,
-    Kind,
-    RefusedError,
-    parse,
-    seconds,
-    shown,
-    shown_size,
-    whole,
-)
+from .units import CLOCK, DURATION, LEVEL, POWER, RATE, SIZE, Amount, Kind, RefusedError, parse, seconds, shown, whole
 
 INT_MAX = 2**31 - 1
 NODES, GLOB, VERSIONS = "node set", "shell patterns, comma between them", "version range"
@@ -127,9 +113,9 @@ def _buffer(floor: int) -> Callable[[Any], int]:
 def _readings(value: int, floor: int) -> str:
     """What somebody who wrote a bare number may have meant, and what comes of it."""
     if value > 256 << 10:
-        return f"for bytes write {value}B, which is {shown_size(value)}"
-    kib = "less than the default of recent kernels (4MiB)" if value <= 4 << 10 else shown_size(value << 10)
-    mib = f"more than the kernel takes ({INT_MAX}B)" if value << 20 > INT_MAX else shown_size(value << 20)
+        return f"for bytes write {value}B, which is {size(value)}"
+    kib = "less than the default of recent kernels (4MiB)" if value <= 4 << 10 else size(value << 10)
+    mib = f"more than the kernel takes ({INT_MAX}B)" if value << 20 > INT_MAX else size(value << 20)
     plain = "" if value < floor else f"{value}B is less than the default; "
     return f"{plain}{value}KiB is {kib}; {value}MiB is {mib}; 64MiB suits one data centre"
 

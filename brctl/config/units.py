@@ -98,9 +98,3 @@ def whole(kind: Kind, value: Any, *, zero: bool = False) -> int:
 def seconds(value: Any, *, zero: bool = False) -> float:
     """Of a duration: 120.0 for `2m`. Raises RefusedError, a ValueError."""
     return base(DURATION, value, zero=zero)
-
-
-def shown_size(count: int) -> str:
-    """In the largest unit that leaves a number of at least one: `64MiB`."""
-    unit = next(unit for unit in reversed(list(SIZE.units)) if count >= SIZE.units[unit] or unit == "B")
-    return f"{count / SIZE.units[unit]:g}{unit}"

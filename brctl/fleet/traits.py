@@ -9,6 +9,7 @@ from ..node.diagnose import ports
 from ..node.facts import Gpu, Inventory
 from ..node.report import HOST, Subject
 from ..node.request import Expected, ExpectedAccelerator, ExpectedNics
+from ..node.units import rate
 
 MEMORY_STEP = 0.03
 """MemTotal of like machines differs with the kernel by 1 to 2 % (the kernel's filesystems/proc.rst); one module of 16
@@ -117,7 +118,7 @@ def _speed(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:
         if port.fault:
             yield Value(port.subject, port.fault, port.fault)
         elif port.speed_mbps:
-            yield Value(port.subject, port.speed_mbps, ports.rate(port.speed_mbps))
+            yield Value(port.subject, port.speed_mbps, rate(port.speed_mbps))
 
 
 def _firmware(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:

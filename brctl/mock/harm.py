@@ -72,7 +72,7 @@ def rails(files: Mapping[str, Any]) -> Tuple[Rail, ...]:
         device = real(files, path).rpartition("/infiniband/")[0]
         port = real(files, path) + "/ports/1/"
         names = [name for folder, name in nics.items() if folder.startswith(device + "/net/")]
-        rate = re.match(r"[0-9.]+", files.get(port + "rate", ""))
+        rate = re.match(r"[0-9.]+", str(files.get(port + "rate")))
         if names and rate and files.get(port + "state") == "4: ACTIVE\n":
             found.append((float(rate.group()), Rail(names[0], path[len(_RDMA) :], device.rpartition("/")[2])))
     fastest = max((rate for rate, _ in found), default=0.0)
@@ -83,8 +83,8 @@ def real(files: Mapping[str, Any], path: str) -> str:
     """The path without links."""
 
     def link_at(entry: str) -> Optional[str]:
-        found = files.get(entry)
-        return found.get("link") if isinstance(found, dict) else None
+        target = files[entry].get("link") if isinstance(files.get(entry), dict) else None
+        return target if isinstance(target, str) else None
 
     try:
         return follow(path, path, link_at)
@@ -180,8 +180,9 @@ class _Harm:
         if self._kind.of == "gpu" and needs and self._gpu.get(needs) is None:
             return "has no {} of GPU {}".format(needs, self.fault.number)
         if self._kind.statistics:
-            shown = (self._plain.get("commands") or {}).get("ethtool -S " + self._names["nic"]) or {}
-            return "" if needs in shown.get("stdout", "") else "shows no {} of {}".format(needs, self._names["nic"])
+            command = "ethtool -S " + self._names["nic"]
+            shown = (self._plain.get("commands") or {}).get(command)
+            return "" if needs in str(shown) else "shows no {} of {}".format(needs, self._names["nic"])
         if "/" in needs:
             path, old = self._file(needs)
             if old is None:

@@ -1,4 +1,8 @@
-"""The machines that brctl brings along, and those in files: `--mock NAME|FILE[+FAULT[@N]...]`."""
+"""The machines that brctl brings along, and those in files: `--mock NAME|FILE[+FAULT[@N]...]`.
+
+The form of a file is described in node/host/machine.py. Here `files` may also have the files of one folder in an object
+of their own, so that its path is not written with each: `"/a/b/": {"c": "1\\n"}` is `"/a/b/c": "1\\n"`.
+"""
 
 import json
 import os
@@ -94,7 +98,7 @@ def _decode(path: str) -> Any:
 
 
 def _unfolded(files: Dict[str, Any]) -> Dict[str, Any]:
-    """`"/a/b/": {"c": 1}` is `"/a/b/c": 1`: it makes a machine's JSON a third as large."""
+    """With each file by its whole path."""
     flat: Dict[str, Any] = {}
     for path, entry in files.items():
         if path.endswith("/") and isinstance(entry, dict):

@@ -84,8 +84,8 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
     mig_enabled, mig_pending (bools), max_mig_devices
     mig_devices             [{"uuid": "MIG-...", "gpu_instance_id": 2, "compute_instance_id": 0, "profile": "3g.40gb",
                             "memory_total_bytes": ..., "memory_used_bytes": ..., "memory_reserved_bytes": 0,
-                            "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG on, a real parent has no utilisation, encoder, decoder
-                            or remapped rows: write null for them
+                            "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG
+                            on, a real parent has no utilisation, encoder, decoder or remapped rows: write null for them
     xids                    [{"xid": 79, "after_s": 0}]: events, each given once to every event set that waits for
                             them, so long after the library was loaded
     errors                  what functions answer instead, by a shell pattern of C names:

@@ -4,6 +4,7 @@ Each takes the GPU's values and the arguments behind the handle, which arrive as
 pointers (whose target is `._obj`), buffers and arrays. It fills the outputs or raises RefusedError.
 """
 
+import ctypes
 from typing import Any, Dict, Mapping, Tuple, Union
 
 from .nvml_answer import (
@@ -190,7 +191,8 @@ def _fabric(gpu: Values, output: Any) -> None:
     info.status = gpu.get("fabric_status") or 0
     info.cliqueId = gpu.get("fabric_clique_id") or 0
     cluster = (gpu.get("fabric_cluster_uuid") or "").replace("-", "")
-    info.clusterUuid[:] = bytes.fromhex(cluster.ljust(2 * len(info.clusterUuid), "0"))
+    place = type(info).clusterUuid  # bindings have had it as numbers and as characters
+    ctypes.memmove(ctypes.addressof(info) + place.offset, bytes.fromhex(cluster.ljust(2 * place.size, "0")), place.size)
     wrong = gpu.get("fabric_health")
     info.healthMask = 0 if wrong is None else _health_mask(wrong)
     if info.version == _FABRIC_V3 and wrong is not None:

@@ -4,6 +4,7 @@ A call stuck in the kernel cannot be killed, and a thread stuck there cannot be 
 names the call, and goes on; the thread is left behind and dies with the process.
 """
 
+import math
 import threading
 import time
 from typing import Callable, Generic, List, Optional, Sequence, TypeVar, Union
@@ -60,6 +61,7 @@ def calling(name: str, limit_s: Optional[float] = None) -> None:
 
 def run_all(works: Sequence[Callable[[], T]]) -> List[Union[T, Exception]]:
     """Run all at once; give for each, in order, its result, its exception, or HungError."""
+    calling("threads of its own", math.inf)  # each has its deadline; who waits for this thread must wait for theirs
     workers = [_Worker(work) for work in works]
     for worker in workers:
         worker.start()

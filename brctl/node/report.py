@@ -18,8 +18,8 @@ SCHEMA_VERSION = 1
 class Status(Enum):
     """Of a Finding, from harmless to harmful; n/a and unknown are no verdicts."""
 
-    PASS = "pass"  # noqa: S105
     NA = "n/a"
+    PASS = "pass"  # noqa: S105
     INFO = "info"
     UNKNOWN = "unknown"
     WARN = "warn"

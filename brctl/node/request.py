@@ -42,8 +42,6 @@ class ExpectedCpu(NamedTuple):
 class Expected(NamedTuple):
     """What the config declares of one node: the `hardware` of its groups, and what `tune` sets that checks look at."""
 
-    role: Optional[str] = None
-    """`compute`, `storage` or `management`."""
     accelerator: Optional[ExpectedAccelerator] = None
     nics: Optional[ExpectedNics] = None
     cpu: Optional[ExpectedCpu] = None

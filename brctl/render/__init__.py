@@ -147,12 +147,15 @@ def values(nodes: Sequence[tuple[str | None, Sequence[Value]]], form: str) -> No
     return values_table(Terminal(), nodes)
 
 
-def explanation(it: Explanation) -> None:
+def explanation(it: Explanation, form: str) -> None:
     """One key of the config."""
-    from .config import explain
+    from .config import explain, explanation_data
+
+    if form != "table":
+        return _data(explanation_data(it), form)
     from .terminal import Terminal
 
-    explain(Terminal(), it)
+    return explain(Terminal(), it)
 
 
 def valid(path: Path, nodes: int, groups: int, warnings: int) -> None:

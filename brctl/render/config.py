@@ -41,16 +41,23 @@ def explain(terminal: Terminal, it: Explanation) -> None:
 def values_data(nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> dict[str, Any]:
     """The values as plain data; `node` is null for the cluster as a whole."""
     return {
+        "command": "config show",
         "nodes": [
             {"node": name, "values": [{"key": v.key, "value": v.value, "from": v.origin} for v in values]}
             for name, values in nodes
-        ]
+        ],
     }
+
+
+def explanation_data(it: Explanation) -> dict[str, Any]:
+    """One key as plain data."""
+    return {"command": "config explain", **it._asdict()}
 
 
 def mistakes_data(errors: Sequence[Mistake], warnings: Sequence[Mistake]) -> dict[str, Any]:
     """What is wrong with a config as plain data; `place` is null for the file as a whole."""
     return {
+        "command": "config validate",
         "valid": not errors,
         "errors": [_mistake(it) for it in errors],
         "warnings": [_mistake(it) for it in warnings],

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ..node.facts import Gpu, GpuInstance, Inventory, Mount, Nic, NumaNode, RdmaPort
 from ..node.report import Report
+from ..node.units import rate, size
 from .terminal import Column, Terminal, mocked, natural
 
 _GPU_COLUMNS = (
@@ -107,11 +108,11 @@ def _memory(seen: Inventory) -> Iterable[str | None]:
     if seen.memory is None:
         return ()
     total, available = seen.memory.total_bytes, seen.memory.available_bytes
-    return (f"{_size(total)}, {_size(available)} available",)
+    return (f"{size(total)}, {size(available)} available",)
 
 
 def _numa(node: NumaNode) -> Iterable[str | None]:
-    return (_size(node.memory_bytes), f"CPU {node.cpus}" if node.cpus else None)
+    return (size(node.memory_bytes), f"CPU {node.cpus}" if node.cpus else None)
 
 
 def _driver(seen: Inventory) -> Iterable[str | None]:
@@ -143,8 +144,8 @@ def _instance_row(gpu: Gpu, instance: GpuInstance) -> list[Text | str | None]:
         instance.profile,
         _maybe(instance.gpu_instance_id),
         _maybe(instance.compute_instance_id),
-        _size(instance.memory_bytes) if instance.memory_bytes is not None else None,
-        _size(instance.memory_used_bytes) if instance.memory_used_bytes is not None else None,
+        size(instance.memory_bytes) if instance.memory_bytes is not None else None,
+        size(instance.memory_used_bytes) if instance.memory_used_bytes is not None else None,
         _maybe(instance.multiprocessors),
         instance.uuid,
     ]
@@ -165,7 +166,7 @@ def _gpu_row(gpu: Gpu) -> list[Text | str | None]:
         _number(gpu),
         identity.name if identity else None,
         *place,
-        _size(memory) if memory is not None else None,
+        size(memory) if memory is not None else None,
         _links(gpu),
         _power(watts, limit),
         f"{celsius} C" if celsius is not None else None,
@@ -211,9 +212,9 @@ def _nic_row(nic: Nic, port: RdmaPort | None) -> list[Text | str | None]:
         nic.name,
         nic.kind,
         Text(nic.operstate, style="green" if up else "dim"),
-        _speed(nic.speed_mbps),
+        None if nic.speed_mbps is None else rate(nic.speed_mbps),
         str(nic.mtu),
-        f"{port.device} {port.state}" if port else nic.rdma,
+        f"{port.device} {port.state or '?'}" if port else nic.rdma,
         _maybe(port.rdma_mtu) if port else None,
         _maybe(nic.numa_node),
         nic.pci,
@@ -237,22 +238,6 @@ def _sysctls(terminal: Terminal, seen: Inventory) -> None:
 
 def _maybe(value: int | None) -> str | None:
     return None if value is None else str(value)
-
-
-def _size(value: int) -> str:
-    """Binary units, three digits: 79.6 GiB."""
-    number, unit = float(value), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if number < 1000:
-            break
-        number, unit = number / 1024, larger
-    return f"{number:.0f} {unit}" if number >= 100 or unit == "B" else f"{number:.1f} {unit}"
-
-
-def _speed(mbps: int | None) -> str | None:
-    if mbps is None:
-        return None
-    return f"{mbps / 1000:g} Gb/s" if mbps >= 1000 else f"{mbps} Mb/s"
 
 
 def _duration(seconds: float) -> str:

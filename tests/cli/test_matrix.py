@@ -112,7 +112,7 @@ FOUND: dict[str, dict[str, str]] = {
 """What the checks say; a fault that none is for yet shows in the facts alone."""
 SILENT = ("lost", "hang", "reset-required", "no-permission", "xid-79")
 """Such a GPU is not judged by the other checks. Where it is the only one, they have nothing to judge."""
-WITH_NVSWITCH = ("dgx-a100", "dgx-h100", "hgx-h200")
+WITH_NVSWITCH = ("dgx-a100", "dgx-h100", "hgx-b200", "hgx-h200")
 """There a missing NVLink is critical."""
 ROCE = ("dgx-h100", "hgx-b200", "l40s-pcie")
 """On InfiniBand the interface's MTU says nothing about RDMA, and is not judged."""

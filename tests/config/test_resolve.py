@@ -80,7 +80,7 @@ def test_a_host_that_is_no_node_gets_the_cluster_wide_values(name: str | None, c
 
 def test_hardware_of_all(config: Load) -> None:
     loaded = config("hardware: {all: {memory: 64GiB}, rack: {cpu: {sockets: 1}}}\n")
-    assert expected(loaded.node("gpu1")) == Expected(role="compute", memory_bytes=64 << 30)
+    assert expected(loaded.node("gpu1")) == Expected(memory_bytes=64 << 30)
     assert expected(loaded.node("gpu2")).cpu == ExpectedCpu(sockets=1)
 
 

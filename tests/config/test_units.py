@@ -81,11 +81,8 @@ def test_seconds_refuse_with_a_value_error() -> None:
         units.seconds("5")
 
 
-def test_shown_size() -> None:
-    assert [units.shown_size(n) for n in (0, 512, 2304, 64 << 20, 3 << 39)] == [
-        "0B",
-        "512B",
-        "2.25KiB",
-        "64MiB",
-        "1.5TiB",
-    ]
+def test_out_of_range() -> None:
+    assert said(units.seconds, "0s") == ("0s is out of range", "more than 0, up to 366d")
+    assert units.seconds("0s", zero=True) == 0.0
+    assert units.seconds("366d") == 366 * 86400
+    assert said(units.seconds, "8785h") == ("8785h is out of range", "more than 0, up to 366d")

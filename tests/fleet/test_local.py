@@ -69,7 +69,7 @@ def test_a_late_answer_is_not_taken_for_the_next() -> None:
 def test_an_agent_that_cannot_start_says_why() -> None:
     with LocalAgent("no-such-machine") as agent:
         (error,) = agent.ask(SHOW, 10).errors
-    assert error.kind == "died"
+    assert error.kind == "agent-died"
     assert "no machine is called 'no-such-machine'" in error.message
 
 

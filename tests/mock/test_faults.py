@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from brctl.mock.faults import KINDS, UNSUPPORTED, Change, UnknownFaultError, listing, parse, spelling
+from brctl.mock.faults import KINDS, UNSUPPORTED, UnknownFaultError, listing, parse, spelling
 
 
 def parsed(text: str) -> Any:
@@ -82,4 +82,3 @@ def test_names_are_of_one_kind_each() -> None:
     names = [kind.name for kind in KINDS]
     assert len(set(names)) == len(names)
     assert {kind.of for kind in KINDS} == {"gpu", "nic", "host", "driver"}
-    assert Change(0, 0, {}, {}) == (0, 0, {}, {})

@@ -28,12 +28,11 @@ load(sys.argv[1]).accelerators()  # from here on the mock is under pynvml
 sys.argv[:] = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__")
 """
-HEALTHY = ("dgx-a100", "hgx-b200", "hgx-h200", "l40s-pcie", "sixteen-gpus", "vgpu-guest", "h100-mig")
-FAULTY = (
-    "dgx-h100+gpu3-lost+gpu1-thermal+gpu5-ecc-dbe",
-    "dgx-h100+gpu0-reset-required+gpu7-power-capped",
-    "dgx-h100+gpu2-unsupported:nvmlDeviceGetPowerUsage+gpu6-no-permission",
-)
+HEALTHY = ["dgx-a100", "hgx-b200", "hgx-h200", "l40s-pcie", "sixteen-gpus", "vgpu-guest", "h100-mig"]
+FAULTY = "dgx-h100+gpu1-thermal+gpu3-lost+gpu5-ecc-dbe+gpu7-power-capped"
+FOR_GPUSTAT = [*HEALTHY, FAULTY, "dgx-h100+gpu2-unsupported:nvmlDeviceGetPowerUsage"]
+"""It gives up on an old driver, and where a GPU does not answer for any reason but that it is lost."""
+FOR_NVITOP = [*HEALTHY, FAULTY, "dgx-h100+gpu0-reset-required", "old-driver"]
 MIB = 1 << 20
 
 
@@ -57,11 +56,11 @@ def answering(gpu: Gpu) -> bool:
     return gpu.fault is None
 
 
-@pytest.mark.parametrize("spec", HEALTHY + FAULTY)
+@pytest.mark.parametrize("spec", FOR_GPUSTAT)
 def test_gpustat(spec: str, own_pynvml: Any) -> None:
     theirs, ours = json.loads(run(spec, "gpustat", "--json"))["gpus"], seen(spec)
     assert [one["index"] for one in theirs] == [gpu.gpu_index for gpu in ours]
-    for one, gpu in zip(theirs, ours):
+    for one, gpu in zip(theirs, ours, strict=True):
         assert ("uuid" in one) == answering(gpu)
         if answering(gpu):
             assert {key: one[key] for key in of_gpustat(gpu)} == of_gpustat(gpu)
@@ -86,10 +85,10 @@ def of_gpustat(gpu: Gpu) -> Dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("spec", (*HEALTHY, "old-driver", *FAULTY[:2]))
+@pytest.mark.parametrize("spec", FOR_NVITOP)
 def test_nvitop(spec: str, own_pynvml: Any) -> None:
     table, ours = run(spec, "nvitop", "--once", "--ascii"), seen(spec)
-    assert [row for row in map(of_nvitop_table, rows(table)) if row] == [of_nvitop(gpu) for gpu in ours]
+    assert [of_nvitop_table(row) for row in rows(table)] == [of_nvitop(gpu) for gpu in ours]
 
 
 def rows(table: str) -> List[str]:
@@ -102,8 +101,7 @@ def rows(table: str) -> List[str]:
 def of_nvitop_table(row: str) -> Dict[str, Any]:
     cells = [cell.split() for cell in row.split("|")]
     (number, *_, persistence), (bus, _), (*_, ecc) = cells[1:4]
-    fan, temperature, state, *power, _, limit = [row for row in cells[5:] if "/" in row][0]
-    del fan
+    _, temperature, state, power, *_, limit = next(cell for cell in cells[5:] if "/" in cell)
     return {
         "index": int(number),
         "persistence": {"On": True, "Off": False, "N/A": None}[persistence],
@@ -111,18 +109,18 @@ def of_nvitop_table(row: str) -> Dict[str, Any]:
         "uncorrected": None if ecc == "N/A" else int(ecc),
         "temperature": quantity(temperature, "C"),
         "state": quantity(state.lstrip("P"), ""),
-        "power": quantity(power[0], "W"),
+        "power": quantity(power, "W"),
         "limit": quantity(limit, "W"),
     }
 
 
 def quantity(text: str, unit: str) -> Optional[int]:
-    return None if text.startswith("N/A") or text == "N/A" else int(text[: len(text) - len(unit)])
+    return None if text == "N/A" else int(text[: len(text) - len(unit)])
 
 
 def of_nvitop(gpu: Gpu) -> Dict[str, Any]:
     identity, telemetry, errors, limits = gpu.identity, gpu.telemetry, gpu.errors, gpu.limits
-    power, limit = telemetry and telemetry.power_watts, limits and limits.enforced_power_limit_watts
+    power, limit = telemetry and telemetry.power_watts, limits and limits.power_limit_watts
     return {
         "index": gpu.gpu_index,
         "persistence": identity and identity.persistence_mode,

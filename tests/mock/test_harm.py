@@ -162,6 +162,18 @@ def test_files_are_found_behind_their_links(plain: Any) -> None:
     assert down[-1].new == record.format(int(number) + 1, int(time_us) + 90000001)
 
 
+def test_a_file_that_is_not_there_or_so_already_is_left_alone(plain: Any) -> None:
+    del plain["files"][PORT + "/net/ens1np0/speed"]
+    plain["files"][PORT + "/infiniband/mlx5_0/ports/1/phys_state"] = "2: Polling\n"
+    names = [change.path.rpartition("/")[2] for change in inflict(parse("nic0-down"), plain).files]
+    assert names == ["carrier", "operstate", "state", "rate", "kmsg"]
+
+
+def test_a_log_without_records_gets_the_first(plain: Any) -> None:
+    plain["files"]["/dev/kmsg"] = ""
+    assert inflict(parse("version-mismatch"), plain).files[0].new.startswith("4,1,90000001,-;NVRM: API")  # type: ignore[union-attr]
+
+
 def test_counters_of_a_command(plain: Any) -> None:
     (growth,) = inflict(parse("nic7-pfc-storm@1"), plain).growths
     assert growth == Growth("ethtool -S ens8np0", 1, growth.per_second)

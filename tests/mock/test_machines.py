@@ -217,6 +217,28 @@ def test_files_that_are_no_machine(small: Path, text: str, message: str) -> None
     assert raised.value.hint == "{} is a small one".format(FOLDER / "cpu-only.json")
 
 
+@pytest.mark.parametrize("fault", ["nic0-down", "pfc-storm", "numa-balancing", "no-kmsg", "gpu0-lost", "no-driver"])
+def test_what_is_no_machine_is_told_whatever_its_faults(small: Path, fault: str) -> None:
+    """Faults look at the files first."""
+    files = {
+        "/sys/class/infiniband/a": {"link": "../../devices/x/infiniband/a"},
+        "/sys/class/net/b": {"link": "../../devices/x/net/b"},
+        "/sys/devices/x/infiniband/a/ports/1/rate": {"errno": "EIO"},
+        "/sys/devices/x/infiniband/a/ports/1/state": {"link": 5},
+    }
+    small.write_text(json.dumps(dict(SMALL, files=files, commands={"ethtool -S b": 3})))
+    with pytest.raises(MockError, match="no machine: files: /sys/devices/x/infiniband/a/ports/1/state"):
+        load("{}+{}".format(small, fault))
+
+
+def test_a_fault_of_a_machine_in_a_file(small: Path) -> None:
+    small.write_text(json.dumps(dict(SMALL, files={"/proc/sys/kernel/numa_balancing": "0\n"})))
+    assert load("{}+numa-balancing".format(small)).read("/proc/sys/kernel/numa_balancing") == "1\n"
+    assert idle_faults("{}+nic0-down".format(small)) == (
+        "nic0-down has nothing to act on: small has 0 NICs on its RDMA network",
+    )
+
+
 def test_a_broken_overlay_is_told_at_once(tmp_path: Path) -> None:
     overlay = tmp_path / "state" / "mock" / "dgx-h100.json"
     overlay.parent.mkdir(parents=True)

@@ -75,5 +75,23 @@ def test_the_limit_of_a_call_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> 
     assert str(outcome) == "read /sys/x did not return within 0.02 s"
 
 
+def test_who_waits_for_a_thread_waits_for_those_that_it_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.05)
+    forever = threading.Event()
+
+    def hang() -> None:
+        calling("ethtool -i eth0", 0.3)
+        forever.wait(5)
+
+    def work() -> "list[object]":
+        calling("list /sys/class/net")
+        return [*run_all([hang, lambda: "fine"])]
+
+    (outcome,) = run_all([work])
+    forever.set()
+    assert isinstance(outcome, list)
+    assert [str(each) for each in outcome] == ["ethtool -i eth0 did not return within 0.3 s", "fine"]
+
+
 def test_outside_of_a_worker_nothing_happens() -> None:
     calling("anything")

@@ -117,7 +117,7 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
-        "pcie", "links", "errors", "limits", "processes", "unsupported",
+        "pcie", "links", "errors", "limits", "processes", "unsupported", "vendor", "fabric", "instances",
     ]  # fmt: skip
     assert list(plain["findings"][0]) == [
         "check", "status", "subject", "summary", "evidence", "remedy", "reason", "fold",

@@ -18,6 +18,7 @@ from ..facts import (
     GpuPcie,
     GpuProcess,
     GpuTelemetry,
+    PciDevice,
 )
 
 
@@ -78,6 +79,16 @@ class Pci(NamedTuple):
     driver: str
     """The kernel driver that the vendor's library goes through. A device that another one has (vfio-pci: a virtual
     machine's; nouveau: a display's) is no business of the library."""
+
+    def is_gpu(self, device: PciDevice) -> bool:
+        """Whether it is one of the vendor's, whoever holds it. A virtual function is none: it is a part of one, for a
+        virtual machine, and the library of the host does not list it."""
+        of_vendor = device.vendor_id == self.vendor_id and device.pci_class in self.classes
+        return of_vendor and device.physical_function is None
+
+
+NVIDIA = Pci("10de", ("0300", "0302"), "nvidia")
+"""VGA and 3D controllers: 0680 is a switch."""
 
 
 class Library(Protocol):

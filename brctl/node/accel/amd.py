@@ -20,6 +20,8 @@ _GENERATIONS = {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
 """PCI Express, by GT/s of a lane."""
 _UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "B": 1}
 _NONE = ("N/A", "")
+_TOO_MUCH = 1e15
+"""What no part has of anything: a petabyte, in the smallest unit."""
 
 
 class Amd:
@@ -86,11 +88,15 @@ class _Values:
         value = self._find(path)
         if isinstance(value, dict):
             value = value.get("value")
+        words = str(value).split()
         try:
-            return None if value in _NONE or isinstance(value, bool) else float(str(value).split()[0])
+            number = float(words[0]) if words and not isinstance(value, bool) else None
         except ValueError:
+            number = None
+        if number is None or not abs(number) < _TOO_MUCH:
             self.missing.add(".".join(path))
             return None
+        return number
 
     def whole(self, *path: str) -> Optional[int]:
         number = self.number(*path)

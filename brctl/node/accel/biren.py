@@ -6,6 +6,7 @@ The query has the form of nvidia-smi's. Asked for is only what the vendor's own 
 (index, name, memory.used, memory.free; in MiB): of one name that it does not know, brsmi might refuse them all.
 """
 
+import re
 from typing import Dict, Optional, Tuple
 
 from ..facts import AcceleratorDriver, GpuErrors, GpuIdentity, GpuLimits, GpuPcie, GpuTelemetry
@@ -15,6 +16,7 @@ from .told import Told, ToldGpu, ask, blank
 _NAMES = ("index", "name", "memory.used", "memory.free")
 _QUERY = ("brsmi", "gpu", "--query-gpu=" + ",".join(_NAMES), "--format=csv,noheader,nounits")
 _MIB = 1 << 20
+_SIZE = re.compile(r"[0-9]{1,9}\Z")
 
 
 class Biren:
@@ -47,10 +49,10 @@ def parse_query(text: str) -> Tuple[Told, ...]:
 
 def _parse_line(line: str) -> Told:
     values = [value.strip() for value in line.split(",")]
-    if len(values) != len(_NAMES) or not values[0].isdigit():
+    if len(values) != len(_NAMES) or not _SIZE.match(values[0]):
         raise AcceleratorError("error", " ".join(_QUERY), "no answer to this query: {!r}".format(line))
     index, name, *sizes = values
-    used, free = (int(size) * _MIB if size.isdigit() else None for size in sizes)
+    used, free = (int(size) * _MIB if _SIZE.match(size) else None for size in sizes)
     total = None if used is None or free is None else used + free
     return Told(
         gpu_index=int(index),

@@ -20,7 +20,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import AcceleratorError, Pci, nvml_mig, nvml_processes
+from . import NVIDIA, AcceleratorError, Pci, nvml_mig, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
@@ -71,7 +71,7 @@ class Nvml:
     source = "libnvidia-ml.so.1"
     tested_on_hardware = False
     count_call = "nvmlDeviceGetCount_v2"
-    pci: Optional[Pci] = Pci("10de", ("0300", "0302"), "nvidia")  # VGA and 3D controllers: 0680 is a switch
+    pci: Optional[Pci] = NVIDIA
 
     def __init__(self, door: Callable[[Any], Calls] = Calls) -> None:
         """`door` makes Calls of the module pynvml; one that records is another."""

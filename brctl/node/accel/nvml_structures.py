@@ -30,12 +30,12 @@ def fabric(calls: Calls) -> Optional[GpuFabric]:
     """None where the GPU is on no fabric, or does not tell."""
     pynvml, name = calls.pynvml, "nvmlDeviceGetGpuFabricInfoV"
 
-    def ask(handle: Any, version: int) -> Any:
-        info = _structure(pynvml, "c_nvmlGpuFabricInfo_v{}_t".format(version))
+    def ask(handle: Any) -> Any:
+        info = _structure(pynvml, "c_nvmlGpuFabricInfoV_t")
         pynvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
         return info
 
-    info = calls.read(name, 3, by=ask) or calls.read(name, 2, by=ask)
+    info = calls.read(name, by=ask)
     state = fabric_state(info.state) if info else None
     if info is None or state is None:
         return None
@@ -44,7 +44,7 @@ def fabric(calls: Calls) -> Optional[GpuFabric]:
         state=state,
         status=str(pynvml.NVMLError(info.status) if info.status else "Success") if done else None,
         clique_id=info.cliqueId if done else None,
-        cluster_uuid=_uuid(bytes(info.clusterUuid).hex()) if done else None,
+        cluster_uuid=_uuid(_octets(info, "clusterUuid").hex()) if done else None,
         unhealthy=fabric_health(info.healthMask),
     )
 
@@ -54,6 +54,12 @@ def _structure(pynvml: Any, name: str) -> Any:
     if not hasattr(pynvml, name):
         raise pynvml.NVMLError(FUNCTION_NOT_FOUND)
     return getattr(pynvml, name)()
+
+
+def _octets(structure: Any, name: str) -> bytes:
+    """All of an array of characters: bindings have told it as a list of numbers, and as a text up to the first zero."""
+    field = getattr(type(structure), name)
+    return ctypes.string_at(ctypes.addressof(structure) + field.offset, field.size)
 
 
 def _uuid(digits: str) -> Optional[str]:

@@ -11,7 +11,7 @@ from ..report import Finding, Status
 from ..request import Expected, Override
 from . import Case, Check, checks, reason
 
-WORST_FIRST = (Status.CRIT, Status.WARN, Status.UNKNOWN, Status.INFO, Status.PASS, Status.NA)
+WORST_FIRST = tuple(reversed(Status))
 
 
 @lru_cache(maxsize=None)

@@ -2,13 +2,11 @@
 
 from typing import Any, Callable, Optional, Sequence, Tuple
 
+from ..accel import NVIDIA
 from ..facts import Gpu, Inventory, PciDevice
 from ..report import Subject
 from . import reason
 from .parts import Part
-
-NVIDIA = "10de"
-"""The PCI vendor id."""
 
 
 def subject(gpu: Gpu) -> Subject:
@@ -31,7 +29,5 @@ def _part(gpu: Gpu, read: Callable[[Gpu], Any], show: Callable[[Any], str], sour
 
 
 def on_bus(seen: Inventory) -> Optional[Tuple[PciDevice, ...]]:
-    """NVIDIA's display and 3D controllers on the PCI bus; None where that is not known."""
-    if seen.pci is None:
-        return None
-    return tuple(device for device in seen.pci if device.vendor_id == NVIDIA and device.pci_class.startswith("03"))
+    """NVIDIA's GPUs on the PCI bus, whoever holds them; None where that is not known."""
+    return None if seen.pci is None else tuple(filter(NVIDIA.is_gpu, seen.pci))

@@ -33,9 +33,18 @@ class Declared(NamedTuple):
     """How bad a value is; None where it fits."""
 
 
-def pattern(key: str, text: str, status: Status) -> Declared:
-    """A name in full or a shell pattern; brackets in a product name are no harm."""
-    return Declared(key, text, lambda value: None if value == text or fnmatchcase(value, text) else status)
+def words(patterns: str) -> Tuple[str, ...]:
+    """Those of `ens*np*, bond0`."""
+    return tuple(word.strip() for word in patterns.split(","))
+
+
+def fits(value: str, patterns: str) -> bool:
+    """Whether a value is one of these names or shell patterns, comma between them; brackets in a name are no harm."""
+    return value == patterns or any(value == word or fnmatchcase(value, word) for word in words(patterns))
+
+
+def pattern(key: str, patterns: str, status: Status) -> Declared:
+    return Declared(key, patterns, lambda value: None if fits(value, patterns) else status)
 
 
 def amount(key: str, want: float, text: str, tolerance_percent: float = 0) -> Declared:

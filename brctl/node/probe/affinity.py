@@ -35,11 +35,12 @@ def path(one: PciDevice, other: PciDevice) -> str:
 def nearest(gpus: Sequence[str], pci: Sequence[PciDevice], nics: Sequence[Nic]) -> Dict[str, Nearest]:
     """The nearest NIC of each GPU, by the GPUs' PCI addresses; one that cannot be placed is left out.
 
-    Where there are NICs with an RDMA device, the others don't count. GPUs that have the same NICs at the same distance
-    share them out in the order of their addresses, so that each of two GPUs on a switch gets one of its two NICs.
+    Virtual functions don't count, nor, where there are NICs with an RDMA device, those without. GPUs that have the same
+    NICs at the same distance share them out in the order of their addresses, so that each of two GPUs on a switch gets
+    one of its two NICs.
     """
     devices = {device.address: device for device in pci}
-    placed = [nic for nic in nics if nic.pci in devices]
+    placed = [nic for nic in nics if nic.pci in devices and devices[nic.pci].physical_function is None]
     candidates = sorted([nic for nic in placed if nic.rdma] or placed, key=lambda nic: (nic.pci or "", nic.name))
     found: Dict[str, Nearest] = {}
     shared: CounterOf[Tuple[str, ...]] = Counter()

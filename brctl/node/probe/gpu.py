@@ -135,13 +135,7 @@ def _devices(library: Library, pci: Sequence[PciDevice]) -> Tuple[str, ...]:
     ours = library.pci
     if ours is None:
         return ()
-    return tuple(
-        device.address
-        for device in pci
-        if device.vendor_id == ours.vendor_id
-        and device.pci_class in ours.classes
-        and device.driver in (ours.driver, None)
-    )
+    return tuple(device.address for device in pci if ours.is_gpu(device) and device.driver in (ours.driver, None))
 
 
 def _why(error: Exception) -> str:
@@ -184,11 +178,13 @@ def _find_processes(host: Host, gpus: Sequence[Gpu]) -> List[Gpu]:
     return [gpu._replace(processes=gpu.processes and tuple(map(told, gpu.processes))) for gpu in gpus]
 
 
-def _is_present(host: Host, pid: int) -> bool:
+def _is_present(host: Host, pid: int) -> Optional[bool]:
     try:
         return host.listdir("/proc/{}".format(pid)) is not None
     except PermissionError:  # hidepid=1: it is there, and another user's
         return True
+    except OSError:
+        return None
 
 
 def _with_shared_memory(gpu: Gpu, memory: Optional[Memory]) -> Gpu:
@@ -203,15 +199,12 @@ def _with_shared_memory(gpu: Gpu, memory: Optional[Memory]) -> Gpu:
 
 def _driver_gpus(host: Host) -> Dict[str, Optional[str]]:
     """UUIDs by PCI address, as NVIDIA's kernel module knows them without asking the GPU; none where it does not say."""
-
-    def ask() -> Dict[str, Optional[str]]:
-        addresses = host.listdir(_NVIDIA_GPUS) or ()
-        texts = [host.read("{}/{}/information".format(_NVIDIA_GPUS, address)) or "" for address in addresses]
-        found = [_UUID.search(text) for text in texts]
-        return {address: match and match.group(1) for address, match in zip(addresses, found)}
-
-    (answer,) = run_all([ask])
-    return {} if isinstance(answer, Exception) else answer
+    (names,) = run_all([lambda: host.listdir(_NVIDIA_GPUS)])
+    addresses = names if isinstance(names, tuple) else ()
+    # Each by itself: for the GPU that is in trouble the file may hang too.
+    texts = run_all([partial(host.read, "{}/{}/information".format(_NVIDIA_GPUS, each)) for each in addresses])
+    found = [_UUID.search(text) if isinstance(text, str) else None for text in texts]
+    return {address: match and match.group(1) for address, match in zip(addresses, found)}
 
 
 def _name_silent(gpus: Sequence[Gpu], devices: Sequence[str], uuids: Dict[str, Optional[str]]) -> List[Gpu]:

@@ -5,28 +5,23 @@ from typing import Optional
 
 from ..facts import Kernel
 from ..host import Host
+from .rows import Reading, Row
 
 _DMI = "/sys/class/dmi/id/"
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")  # the order of os-release(5)
 
 
-def read(host: Host) -> Optional[Kernel]:
-    """None where there is no /proc. Raises OSError, ValueError, HungError."""
+def read(host: Host) -> Optional[Reading]:
+    """None where there is no /proc. Raises OSError, ValueError."""
     hostname = host.read("/proc/sys/kernel/hostname")
     release = host.read("/proc/sys/kernel/osrelease")
     uptime = host.read("/proc/uptime")
     if hostname is None or release is None or uptime is None:
         return None
-    boot_id = host.read("/proc/sys/kernel/random/boot_id")
-    return Kernel(
-        hostname=hostname.strip(),
-        release=release.strip(),
-        architecture=_architecture(host),
-        distribution=_distribution(host),
-        boot_id=boot_id.strip() if boot_id else None,
-        uptime_s=parse_uptime(uptime),
-        product=_product(host),
-    )
+    row = Row("kernel")
+    row.value = Kernel(hostname.strip(), release.strip(), "unknown", None, None, parse_uptime(uptime), None)
+    row.run(lambda row: _rest(row, host))
+    return Reading(row.value, tuple(row.problems))
 
 
 def parse_uptime(text: str) -> float:
@@ -39,8 +34,20 @@ def parse_os_release(text: str) -> Optional[str]:
     for line in text.splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":
-            return " ".join(shlex.split(value)) or None
+            try:
+                return " ".join(shlex.split(value)) or None
+            except ValueError as error:
+                raise ValueError("os-release: {}: {}".format(line, error)) from None
     return None
+
+
+def _rest(row: Row, host: Host) -> None:
+    row.fill(
+        distribution=lambda: _distribution(host),
+        boot_id=lambda: (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
+        product=lambda: _product(host),
+        architecture=lambda: _architecture(host),
+    )
 
 
 def _architecture(host: Host) -> str:

@@ -5,6 +5,7 @@ from typing import Optional, Tuple
 
 from ..facts import PciDevice
 from ..host import Host, read_if_valid
+from .rows import Reading, Row, collected, run_groups
 
 _DEVICES = "/sys/bus/pci/devices"
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
@@ -18,13 +19,21 @@ _WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 """Of PCI Express. A device that is off the bus reads as all ones, which the kernel prints as a width of 63."""
 
 
-def read(host: Host) -> Optional[Tuple[PciDevice, ...]]:
-    """Sorted by address; None where there is no PCI bus. Raises OSError."""
+def read(host: Host) -> Optional[Reading]:
+    """Sorted by address; None where there is no PCI bus. Raises OSError.
+
+    First what the kernel knows by itself; then each device is asked for its link in a thread of its own.
+    """
     addresses = host.listdir(_DEVICES)
     if addresses is None:
         return None
-    devices = (_read_device(host, address) for address in addresses)
-    return tuple(device for device in devices if device)
+    rows = [Row("pci", address) for address in addresses]
+    for row in rows:
+        row.run(lambda row: _start(row, host))
+    # The link is the physical function's (SR-IOV specification, "VF Link Status").
+    asked = [[row] for row in rows if row.value and row.value.physical_function is None]
+    run_groups(asked, lambda row: _ask(row, host))
+    return collected(rows)
 
 
 def parse_class(text: str) -> str:
@@ -74,26 +83,47 @@ def read_numa_node(host: Host, address: str) -> Optional[int]:
     return parse_numa_node(host.read(_DEVICES + "/" + address + "/numa_node") or "-1")
 
 
-def _read_device(host: Host, address: str) -> Optional[PciDevice]:
+def read_physical_function(host: Host, address: str) -> Optional[str]:
+    """What the function at `address` is a virtual one of; None where it is none. Raises OSError."""
+    link = host.readlink(_DEVICES + "/" + address + "/physfn")
+    return link.rpartition("/")[2] if link else None
+
+
+def _start(row: Row, host: Host) -> None:
+    address = row.subject or ""
     folder = _DEVICES + "/" + address + "/"
     pci_class = parse_class(host.read(folder + "class") or "")
     if not pci_class.startswith(_OF_INTEREST):
-        return None
+        return
     vendor, device = host.read(folder + "vendor"), host.read(folder + "device")
     driver = host.readlink(folder + "driver")
     if vendor is None or device is None:  # pulled out just now
-        return None
-    return PciDevice(
+        return
+    row.value = PciDevice(
         address=address,
         vendor_id=vendor.strip()[2:],
         device_id=device.strip()[2:],
         pci_class=pci_class,
         driver=driver.rpartition("/")[2] if driver else None,
         numa_node=read_numa_node(host, address),
-        # EINVAL: the device does not answer.
-        link_speed_gts=parse_speed(read_if_valid(host, folder + "current_link_speed") or ""),
-        link_width=parse_width(read_if_valid(host, folder + "current_link_width") or "0"),
-        max_link_speed_gts=parse_speed(read_if_valid(host, folder + "max_link_speed") or ""),
-        max_link_width=parse_width(read_if_valid(host, folder + "max_link_width") or "0"),
+        link_speed_gts=None,
+        link_width=None,
+        max_link_speed_gts=None,
+        max_link_width=None,
         ancestors=parse_ancestors(host.readlink(_DEVICES + "/" + address) or ""),
+        physical_function=read_physical_function(host, address),
+    )
+
+
+def _ask(row: Row, host: Host) -> None:
+    folder = _DEVICES + "/" + row.value.address + "/"
+
+    def text(name: str) -> str:
+        return read_if_valid(host, folder + name) or ""  # EINVAL: the device does not answer
+
+    row.fill(
+        link_speed_gts=lambda: parse_speed(text("current_link_speed")),
+        link_width=lambda: parse_width(text("current_link_width") or "0"),
+        max_link_speed_gts=lambda: parse_speed(text("max_link_speed")),
+        max_link_width=lambda: parse_width(text("max_link_width") or "0"),
     )

@@ -1,11 +1,16 @@
 """RDMA ports: InfiniBand and RoCE."""
 
-from typing import Iterator, Optional, Tuple
+import errno
+import os
+from functools import partial
+from typing import Dict, Iterator, List, Optional
 
 from ..deadline import CALL_LIMIT_S
 from ..facts import Gid, RdmaPort
 from ..host import Host, read_if_valid
-from .pci import function_above
+from .net import is_partition
+from .pci import function_above, read_physical_function
+from .rows import Reading, Row, collected, run_groups
 
 _RDMA = "/sys/class/infiniband"
 _NET = "/sys/class/net"
@@ -14,12 +19,24 @@ _ROCE_OVERHEAD_BYTES = 96
 """GRH 40, UDP 8, BTH 12, XRC 4, atomic 28 and ICRC 4 bytes: iboe_get_mtu in include/rdma/ib_addr.h."""
 
 
-def read(host: Host) -> Optional[Tuple[RdmaPort, ...]]:
-    """Sorted by device and port; None where the kernel has no RDMA. Raises OSError, ValueError, HungError."""
+def read(host: Host) -> Optional[Reading]:
+    """Sorted by device and port; None where the kernel has no RDMA. Raises OSError.
+
+    First what the kernel knows by itself; then each card is asked in a thread of its own, for its firmware may hang.
+    """
     devices = host.listdir(_RDMA)
     if devices is None:
         return None
-    return tuple(port for device in devices for port in _read_ports(host, device))
+    rows: List[Row] = []
+    groups: Dict[str, List[Row]] = {}
+    for device in devices:
+        ports = _rows(host, device)
+        rows += ports
+        for row in ports:
+            if row.value:
+                groups.setdefault(_thread_of(row.value, host), []).append(row)
+    run_groups(tuple(groups.values()), lambda row: _ask(row, host))
+    return collected(rows)
 
 
 def parse_state(text: str) -> str:
@@ -46,31 +63,75 @@ def roce_mtu(interface_mtu: int) -> Optional[int]:
     return next((mtu for mtu in _MTUS if mtu <= interface_mtu - _ROCE_OVERHEAD_BYTES), None)
 
 
-def _read_ports(host: Host, device: str) -> Iterator[RdmaPort]:
+def _rows(host: Host, device: str) -> List[Row]:
+    """One for each port, with what is known without asking the card."""
+    first = Row("rdma", device)
+    try:
+        ports = sorted(host.listdir(_RDMA + "/" + device + "/ports") or (), key=int)
+        pci = function_above(host.readlink(_RDMA + "/" + device) or "")
+    except (OSError, ValueError) as error:
+        first.note(error)
+        return [first]
+    rows = [first if port == "1" else Row("rdma", device + "/" + port) for port in ports]
+    for row, port in zip(rows, ports):
+        row.run(partial(_start, host=host, device=device, port=port, pci=pci))
+    return rows
+
+
+def _start(row: Row, host: Host, device: str, port: str, pci: Optional[str]) -> None:
     folder = _RDMA + "/" + device
-    firmware, board, hca = (host.read(folder + "/" + name) for name in ("fw_ver", "board_id", "hca_type"))
-    for port in sorted(host.listdir(folder + "/ports") or (), key=int):
-        here = folder + "/ports/" + port + "/"
-        state, physical = host.read(here + "state"), host.read(here + "phys_state")
-        link_layer, rate = host.read(here + "link_layer"), host.read(here + "rate")
-        if state is None or physical is None or link_layer is None or rate is None:  # taken away just now
-            continue
-        netdev = _netdev(host, device, port)
-        yield RdmaPort(
-            device=device,
-            port=int(port),
-            state=parse_state(state),
-            physical_state=parse_state(physical),
-            rate_gbps=parse_rate(rate) if parse_state(state) == "ACTIVE" else None,
-            link_layer=link_layer.strip(),
-            rdma_mtu=_rdma_mtu(host, device, port, link_layer.strip(), netdev),
-            firmware=firmware.strip() if firmware else None,
-            board_id=board.strip() if board else None,
-            hca_type=hca.strip() if hca else None,
-            pci=function_above(host.readlink(folder) or ""),
-            netdev=netdev,
-            gids=tuple(_read_gids(host, here)),
-        )
+    link_layer = host.read(folder + "/ports/" + port + "/link_layer")
+    if link_layer is None:  # taken away just now
+        return
+    row.value = RdmaPort(
+        device=device,
+        port=int(port),
+        state=None,
+        physical_state=None,
+        rate_gbps=None,
+        link_layer=link_layer.strip(),
+        rdma_mtu=None,
+        firmware=None,
+        board_id=None,
+        hca_type=None,
+        pci=pci,
+        netdev=None,
+        gids=(),
+    )
+    row.fill(
+        firmware=lambda: _read_word(host, folder + "/fw_ver"),
+        board_id=lambda: _read_word(host, folder + "/board_id"),
+        hca_type=lambda: _read_word(host, folder + "/hca_type"),
+        netdev=lambda: _netdev(host, device, port),
+        gids=lambda: tuple(_read_gids(host, folder + "/ports/" + port + "/")),
+    )
+
+
+def _thread_of(port: RdmaPort, host: Host) -> str:
+    """Ports of an equal answer share a thread: a device's, and those of the virtual functions of one card."""
+    return (read_physical_function(host, port.pci) if port.pci else None) or port.device
+
+
+def _ask(row: Row, host: Host) -> None:
+    port: RdmaPort = row.value
+    here = "{}/{}/ports/{}/".format(_RDMA, port.device, port.port)
+    row.fill(
+        state=lambda: parse_state(_read_needed(host, here + "state")),
+        physical_state=lambda: parse_state(_read_needed(host, here + "phys_state")),
+        rate_gbps=lambda: parse_rate(_read_needed(host, here + "rate")) if row.value.state == "ACTIVE" else None,
+        rdma_mtu=lambda: _rdma_mtu(host, port),
+    )
+
+
+def _read_word(host: Host, path: str) -> Optional[str]:
+    return (host.read(path) or "").strip() or None
+
+
+def _read_needed(host: Host, path: str) -> str:
+    text = host.read(path)
+    if text is None:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return text
 
 
 def _netdev(host: Host, device: str, port: str) -> Optional[str]:
@@ -79,17 +140,19 @@ def _netdev(host: Host, device: str, port: str) -> Optional[str]:
     if named:
         return named.strip()
     names = host.listdir("{}/{}/device/net".format(_RDMA, device)) or ()
+    names = tuple(name for name in names if not is_partition(host, name))
     if len(names) == 1:
         return names[0]
-    numbers = {host.read(_NET + "/" + name + "/dev_port"): name for name in names}
-    return numbers.get("{}\n".format(int(port) - 1))
+    wanted = "{}\n".format(int(port) - 1)
+    of_port = [name for name in names if host.read(_NET + "/" + name + "/dev_port") == wanted]
+    return min(of_port, key=len, default=None)
 
 
-def _rdma_mtu(host: Host, device: str, port: str, link_layer: str, netdev: Optional[str]) -> Optional[int]:
-    if link_layer == "Ethernet":
-        mtu = host.read(_NET + "/" + netdev + "/mtu") if netdev else None
+def _rdma_mtu(host: Host, port: RdmaPort) -> Optional[int]:
+    if port.link_layer == "Ethernet":
+        mtu = host.read(_NET + "/" + port.netdev + "/mtu") if port.netdev else None
         return roce_mtu(int(mtu)) if mtu else None
-    answer = host.run(["ibv_devinfo", "-d", device, "-i", port], CALL_LIMIT_S)
+    answer = host.run(["ibv_devinfo", "-d", port.device, "-i", str(port.port)], CALL_LIMIT_S)
     return parse_active_mtu(answer.stdout) if answer and answer.returncode == 0 else None
 
 

@@ -1,9 +1,10 @@
 """Kernel parameters that decide how a GPU node performs."""
 
-from typing import Optional, Tuple
+from typing import Optional
 
 from ..facts import Sysctl
 from ..host import Host
+from .rows import Reading, Row, collected
 
 KEYS = (
     # How large a socket buffer may get, asked for (core) or found by TCP itself: bandwidth x delay of a fast link.
@@ -35,14 +36,23 @@ KEYS = (
 )
 
 
-def read(host: Host) -> Optional[Tuple[Sysctl, ...]]:
+def read(host: Host) -> Optional[Reading]:
     """Those of KEYS that this kernel has; None where there is no /proc. Raises OSError."""
     if host.listdir("/proc/sys") is None:
         return None
-    texts = ((key, host.read("/proc/sys/" + key.replace(".", "/"))) for key in KEYS)
-    return tuple(Sysctl(key, parse_value(text)) for key, text in texts if text is not None)
+    rows = [Row("sysctls", key) for key in KEYS]
+    for row in rows:
+        row.run(lambda row: _read_one(row, host))
+    return collected(rows)
 
 
 def parse_value(text: str) -> str:
     """Without the tabs between numbers and the newline."""
     return " ".join(text.split())
+
+
+def _read_one(row: Row, host: Host) -> None:
+    key = row.subject or ""
+    text = host.read("/proc/sys/" + key.replace(".", "/"))
+    if text is not None:
+        row.value = Sysctl(key, parse_value(text))

@@ -234,3 +234,11 @@ def test_all_vendors_are_known_and_none_is_loaded_yet() -> None:
     assert [library.source for library in found] == ["libnvidia-ml.so.1", "amd-smi or rocm-smi", "brsmi"]
     assert not any(library.tested_on_hardware for library in found)
     assert commands.asked == []
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", 1e300, True, "", [], "many"])
+def test_numbers_that_are_none(value: Any) -> None:
+    metric = dict(METRIC, power={"socket_power": value}, mem_usage={"used_vram": amount(value, "GB")})
+    gpu = opened(amd_smi(metric=[metric]))
+    assert (gpu.telemetry().power_watts, gpu.telemetry().memory_used_bytes) == (None, None)
+    assert {"power.socket_power", "mem_usage.used_vram"} <= set(gpu.unsupported)

@@ -176,15 +176,11 @@ def test_a_gpu_on_no_fabric(dgx_h100_nvml: Plain, gpu: Board, state: Any) -> Non
     assert gpu(dgx_h100_nvml).fabric() is None
 
 
-def test_older_fabrics_and_bindings(dgx_h100_nvml: Plain, gpu: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(pynvml, "c_nvmlGpuFabricInfo_v3_t")
+def test_a_binding_that_knows_no_fabric(dgx_h100_nvml: Plain, gpu: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(pynvml, "c_nvmlGpuFabricInfoV_t")
     board = gpu(dgx_h100_nvml)
-    fabric = board.fabric()
-    assert fabric is not None
-    assert fabric.state == "completed"
-    assert "nvmlDeviceGetGpuFabricInfoV(3)" in board.unsupported
-    monkeypatch.delattr(pynvml, "c_nvmlGpuFabricInfo_v2_t")
-    assert gpu(dgx_h100_nvml).fabric() is None
+    assert board.fabric() is None
+    assert board.unsupported == ("nvmlDeviceGetGpuFabricInfoV",)
 
 
 # Errors of memory, InfoROM

@@ -118,7 +118,6 @@ def dgx() -> Inventory:
 def declared() -> Expected:
     """All that a config can declare, as the healthy node is."""
     return Expected(
-        role="compute",
         accelerator=ExpectedAccelerator(
             "nvidia", "NVIDIA H100 80GB HBM3", 8, 81559 * 2**20, ">=550,<600", "96.00.99.*", 18
         ),

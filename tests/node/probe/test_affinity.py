@@ -49,6 +49,14 @@ def board(switches: int, each: int) -> List[PciDevice]:
     return found
 
 
+def test_virtual_functions_are_near_to_nothing() -> None:
+    pci = board(1, 1)
+    (card,) = [d for d in pci if "-n" in d.address]
+    part = card._replace(address="a-virtual-one", physical_function=card.address)
+    found = nearest(["s0-g0"], [*pci, part], [nic("v0", part.address), nic("n0", card.address)])
+    assert found == {"s0-g0": Nearest("n0", "PIX")}
+
+
 def test_gpus_on_one_switch_share_its_nics_out() -> None:
     pci = board(4, 2)
     nics = [nic("{}-{}".format(d.address[:2], d.address[3:]), d.address) for d in pci if "-n" in d.address]

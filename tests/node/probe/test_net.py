@@ -1,13 +1,15 @@
 import json
 import os
 import sys
+import threading
+import time
 from typing import Any, Dict
 
 import pytest
 
-from brctl.node.facts import Nic
+from brctl.node.facts import Nic, Problem
 from brctl.node.host.local import Local
-from brctl.node.probe.net import DriverInfo, parse_device_type, parse_driver_info, parse_speed, read
+from brctl.node.probe.net import parse_device_type, parse_firmware, parse_speed, read
 
 NET = "/sys/class/net/"
 MLX5 = """\
@@ -30,7 +32,7 @@ def interface(name: str, where: str = "virtual", **attributes: Any) -> Dict[str,
 
 
 def kind(machine: Any, files: Dict[str, Any]) -> str:
-    (nic,) = read(machine(files)) or ()
+    (nic,) = read(machine(files)).facts
     return str(nic.kind)
 
 
@@ -47,21 +49,22 @@ def test_parse_speed(text: str, speed: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "info"),
+    ("text", "firmware"),
     [
-        (MLX5, DriverInfo("mlx5_core", "28.41.1000")),
-        ("driver: tg3\nfirmware-version: FFV22.71.3 bc 5720-v1.39\n", DriverInfo("tg3", "FFV22.71.3 bc 5720-v1.39")),
-        ("driver: virtio_net\nversion: 1.0.0\nfirmware-version: \n", DriverInfo("virtio_net", None)),
-        ("driver: x\nfirmware-version: N/A\n", DriverInfo("x", None)),
-        ("", DriverInfo(None, None)),
+        (MLX5, "28.41.1000"),
+        ("driver: tg3\nfirmware-version: FFV22.71.3 bc 5720-v1.39\n", "FFV22.71.3 bc 5720-v1.39"),
+        ("driver: virtio_net\nversion: 1.0.0\nfirmware-version: \n", None),
+        ("driver: x\nfirmware-version:\n", None),
+        ("driver: x\nfirmware-version: N/A\n", None),
+        ("", None),
     ],
 )
-def test_parse_driver_info(text: str, info: Any) -> None:
-    assert parse_driver_info(text) == info
+def test_parse_firmware(text: str, firmware: Any) -> None:
+    assert parse_firmware(text) == firmware
 
 
 def test_a_rail_of_dgx(dgx: Any) -> None:
-    nics = {nic.name: nic for nic in read(dgx) or ()}
+    nics = {nic.name: nic for nic in read(dgx).facts}
     assert nics["ens1np0"] == Nic(
         name="ens1np0",
         kind="physical",
@@ -84,7 +87,7 @@ def test_a_rail_of_dgx(dgx: Any) -> None:
 
 
 def test_the_rest_of_dgx(dgx: Any) -> None:
-    nics = {nic.name: nic for nic in read(dgx) or ()}
+    nics = {nic.name: nic for nic in read(dgx).facts}
     assert (nics["bond0"].kind, nics["bond0"].lower) == ("bond", ("enp157s0f0np0", "enp27s0f0np0"))
     assert (nics["bond0"].driver, nics["bond0"].pci, nics["bond0"].speed_mbps) == (None, None, 200000)
     assert (nics["bond0.100"].kind, nics["bond0.100"].lower) == ("vlan", ("bond0",))
@@ -119,6 +122,124 @@ def test_a_partition_key_is_no_port_of_its_own(machine: Any) -> None:
     assert kind(machine, interface("ib0.8001", hca, parent="ib0\n", **port)) == "virtual"
 
 
+def test_a_partition_key_made_by_netlink_has_no_parent(machine: Any) -> None:
+    port = {"device": {"link": "../../../0000:1a:00.0"}, "type": "32\n", "iflink": "2\n"}
+    assert kind(machine, interface("ib0.8001", "pci0000:15/0000:1a:00.0", **port)) == "virtual"
+
+
+@pytest.mark.parametrize(
+    ("port", "kind_of_it"),
+    [
+        ("p0\n", "physical"),
+        ("p0s1\n", "physical"),
+        ({"errno": "EOPNOTSUPP"}, "physical"),
+        ("pf0vf3\n", "virtual"),
+        ("pf1sf88\n", "virtual"),
+        ("c1pf0vf3\n", "virtual"),
+        ("pf0hpf\n", "virtual"),
+    ],
+)
+def test_what_represents_a_port_of_a_virtual_machine(machine: Any, port: Any, kind_of_it: str) -> None:
+    card = {"device": {"link": "../../../0000:08:00.0"}, "phys_port_name": port}
+    assert kind(machine, interface("ens1f0npf0vf3", "pci0000:00/0000:08:00.0", **card)) == kind_of_it
+
+
+def test_a_sub_function_takes_neither_the_cards_place_nor_its_rdma_device(machine: Any) -> None:
+    card, part = "pci0000:00/0000:08:00.0", "pci0000:00/0000:08:00.0/mlx5_core.sf.4"
+    files = {
+        **interface("ens1np0", card, device={"link": "../../../0000:08:00.0"}),
+        **interface("p0sf88", part, device={"link": "../../../mlx5_core.sf.4"}),
+        "/sys/class/infiniband/mlx5_0": {"link": "../../devices/{}/infiniband/mlx5_0".format(card)},
+        "/sys/class/infiniband/mlx5_2": {"link": "../../devices/{}/infiniband/mlx5_2".format(part)},
+    }
+    nics = read(machine(files)).facts
+    assert [(nic.name, nic.kind, nic.rdma) for nic in nics] == [
+        ("ens1np0", "physical", "mlx5_0"),
+        ("p0sf88", "virtual", None),
+    ]
+
+
+def two_nics(name: str = "eno2", **attributes: Any) -> Dict[str, Any]:
+    """eno1, and another one with these attributes."""
+    files: Dict[str, Any] = {}
+    for place, (each, its) in enumerate({"eno1": {}, name: attributes}.items()):
+        function = "0000:01:00.{}".format(place)
+        values = {"device": {"link": "../../../" + function}, "carrier": "1\n", "speed": "1000\n", **its}
+        files.update(interface(each, "pci0000:00/" + function, **values))
+        files["/sys/devices/pci0000:00/" + function + "/driver"] = {"link": "../../../bus/pci/drivers/tg3"}
+    return files
+
+
+@pytest.mark.parametrize("attribute", ["speed", "carrier"])
+@pytest.mark.parametrize(
+    ("code", "reason", "words"), [("EIO", "error", "Input/output error"), ("EACCES", "permission", "Permission denied")]
+)
+def test_a_value_that_fails_costs_itself_alone(
+    machine: Any, attribute: str, code: str, reason: str, words: str
+) -> None:
+    good = read(machine(two_nics())).facts
+    reading = read(machine(two_nics(**{attribute: {"errno": code}})))
+    field = {"speed": "speed_mbps"}.get(attribute, attribute)
+    assert reading.facts == (good[0], good[1]._replace(**{field: None}))
+    message = "{}eno2/{}: {}".format(NET, attribute, words)
+    assert reading.problems == (Problem("nics", reason, message, "eno2", field),)
+
+
+def test_ethtool_that_hangs_on_one(machine: Any) -> None:
+    commands: Dict[str, Any] = {"ethtool -i " + name: {"stdout": MLX5} for name in ("eno1", "eno2")}
+    good = read(machine(two_nics(), commands)).facts
+    reading = read(machine(two_nics(), dict(commands, **{"ethtool -i eno2": {"hung": 3}})))
+    assert reading.facts == (good[0], good[1]._replace(firmware=None))
+    assert (reading.facts[1].driver, reading.facts[1].speed_mbps) == ("tg3", 1000)
+    message = "ethtool -i eno2 did not return within 3 s"
+    assert reading.problems == (Problem("nics", "hung", message, "eno2"),)
+
+
+def test_one_of_which_not_even_the_least_can_be_read(machine: Any) -> None:
+    reading = read(machine(two_nics("veth0", mtu={"errno": "EIO"})))
+    assert [nic.name for nic in reading.facts] == ["eno1"]
+    assert reading.problems == (Problem("nics", "error", NET + "veth0/mtu: Input/output error", "veth0"),)
+
+
+def test_rdma_that_cannot_be_read_is_for_its_own_probe_to_tell(machine: Any) -> None:
+    reading = read(machine(dict(two_nics(), **{"/sys/class/infiniband": {"errno": "EACCES"}})))
+    assert reading == read(machine(two_nics()))
+
+
+class Watched:
+    """A machine that notes which thread asks for a speed."""
+
+    def __init__(self, machine: Any) -> None:
+        self._machine = machine
+        self.threads: Dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def read(self, path: str) -> Any:
+        if path.endswith("/speed"):
+            self.threads[path.split("/")[-2]] = threading.get_ident()
+            time.sleep(0.01)  # so that a thread's number is not given to the next one
+        return self._machine.read(path)
+
+
+def test_what_hardware_cannot_hang_has_one_thread_and_so_have_a_cards_virtual_functions(machine: Any) -> None:
+    files = two_nics()
+    for number in (2, 3):
+        function = "pci0000:00/0000:01:00.{}".format(number)
+        files.update(interface("eno1v{}".format(number), function, device={"link": "../x"}))
+        files["/sys/bus/pci/devices/0000:01:00.{}/physfn".format(number)] = {"link": "../0000:01:00.0"}
+    for name in ("lo", "veth0", "veth1"):
+        files.update(interface(name))
+    files.update(interface("eno1.7", lower_eno1={"link": "../eno1"}, uevent="DEVTYPE=vlan\n"))
+    watched = Watched(machine(files))
+    assert len(read(watched).facts) == 8
+    of = watched.threads
+    assert of["lo"] == of["veth0"] == of["veth1"]
+    assert of["eno1v2"] == of["eno1v3"]
+    assert len({of[name] for name in ("lo", "eno1", "eno2", "eno1v2", "eno1.7")}) == 5
+
+
 def test_without_ethtool_what_sys_has(machine: Any) -> None:
     function = "pci0000:15/0000:1a:00.0"
     files = {
@@ -128,20 +249,20 @@ def test_without_ethtool_what_sys_has(machine: Any) -> None:
         "/sys/class/infiniband/mlx5_0": {"link": "../../devices/pci0000:15/0000:1a:00.0/infiniband/mlx5_0"},
         "/sys/class/infiniband/rxe0": {"link": "../../devices/virtual/infiniband/rxe0"},
     }
-    (nic,) = read(machine(files)) or ()
+    (nic,) = read(machine(files)).facts
     assert (nic.driver, nic.firmware, nic.rdma, nic.numa_node) == ("mlx5_core", "28.41.1000", "mlx5_0", None)
     refused = {"ethtool -i ens1np0": {"returncode": 75, "stderr": "Cannot get driver information"}}
-    assert read(machine(files, refused)) == (nic,)
+    assert read(machine(files, refused)).facts == (nic,)
 
 
 def test_usb_has_no_pci_function_of_its_own(machine: Any) -> None:
     usb = "pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0"
-    (nic,) = read(machine(interface("enx0", usb, device={"link": "../../../1-1:1.0"}))) or ()
+    (nic,) = read(machine(interface("enx0", usb, device={"link": "../../../1-1:1.0"}))).facts
     assert (nic.kind, nic.pci, nic.driver, nic.mac, nic.carrier) == ("physical", None, None, None, None)
 
 
 def test_one_that_went_away(machine: Any) -> None:
-    assert read(machine({NET + "gone": {"link": "../../devices/virtual/net/gone"}})) == ()
+    assert read(machine({NET + "gone": {"link": "../../devices/virtual/net/gone"}})).facts == ()
 
 
 def test_no_sys(machine: Any) -> None:
@@ -157,7 +278,7 @@ def test_against_ip() -> None:
 
 
 def _compare(links: Any) -> None:
-    nics = {nic.name: nic for nic in read(Local()) or ()}
+    nics = {nic.name: nic for nic in read(Local()).facts}
     assert sorted(nics) == sorted(link["ifname"] for link in links)
     for link in links:
         nic = nics[link["ifname"]]

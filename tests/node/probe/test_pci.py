@@ -1,9 +1,9 @@
 import os
-from typing import Any
+from typing import Any, Dict
 
 import pytest
 
-from brctl.node.facts import PciDevice
+from brctl.node.facts import PciDevice, Problem
 from brctl.node.host.local import Local
 from brctl.node.probe.pci import (
     function_above,
@@ -80,7 +80,7 @@ def test_function_above(link: str, function: Any) -> None:
 
 
 def test_dgx(dgx: Any) -> None:
-    devices = read(dgx) or ()
+    devices = read(dgx).facts
     by_class = {kind: [device for device in devices if device.pci_class == kind] for kind in ("0302", "0680", "0200")}
     assert by_class["0302"][0] == PciDevice(
         "0000:19:00.0", "10de", "2330", "0302", "nvidia", 0, 32.0, 16, 32.0, 16,
@@ -104,18 +104,58 @@ def test_one_that_does_not_answer_keeps_its_place(machine: Any) -> None:
         place + "/max_link_speed": "Unknown\n",
         place + "/max_link_width": "255\n",
     }
-    assert read(machine(files)) == (
+    assert read(machine(files)).facts == (
         PciDevice(
             "0000:01:00.0", "10de", "2330", "0302", None, None, None, None, None, None, ("pci0000:00", "0000:00:01.0")
         ),
     )
     del files[place + "/vendor"]  # gone between the one read and the other
-    assert read(machine(files)) == ()
+    assert read(machine(files)).facts == ()
+
+
+def a_nic(address: str, **attributes: Any) -> Dict[str, Any]:
+    values = {"class": "0x020000\n", "vendor": "0x15b3\n", "device": "0x1021\n", "current_link_width": "16\n"}
+    return {DEVICES + address + "/" + name: value for name, value in dict(values, **attributes).items()}
+
+
+def test_a_virtual_function_and_its_link_which_is_the_cards(machine: Any) -> None:
+    files = {
+        **a_nic("0000:1a:00.0", current_link_speed="32.0 GT/s PCIe\n"),
+        **a_nic("0000:1a:00.2", physfn={"link": "../0000:1a:00.0"}, current_link_width={"errno": "EIO"}),
+    }
+    reading = read(machine(files))
+    assert reading.problems == ()
+    assert [(device.address, device.physical_function, device.link_width) for device in reading.facts] == [
+        ("0000:1a:00.0", None, 16),
+        ("0000:1a:00.2", "0000:1a:00.0", None),
+    ]
+
+
+def test_one_that_fails_costs_its_own_values(machine: Any) -> None:
+    files = {
+        **a_nic("0000:1a:00.0", current_link_speed={"hung": 3}),
+        **a_nic("0000:1b:00.0", current_link_speed={"errno": "EIO"}),
+        **a_nic("0000:1c:00.0", vendor={"errno": "EIO"}),
+        **a_nic("0000:1d:00.0"),
+    }
+    reading = read(machine(files))
+    assert [(device.address, device.link_width) for device in reading.facts] == [
+        ("0000:1a:00.0", None),
+        ("0000:1b:00.0", 16),
+        ("0000:1d:00.0", 16),
+    ]
+    path = DEVICES + "{}/current_link_speed"
+    hung = "read " + path.format("0000:1a:00.0") + " did not return within 3 s"
+    assert reading.problems == (
+        Problem("pci", "hung", hung, "0000:1a:00.0"),
+        Problem("pci", "error", path.format("0000:1b:00.0") + ": Input/output error", "0000:1b:00.0", "link_speed_gts"),
+        Problem("pci", "error", DEVICES + "0000:1c:00.0/vendor: Input/output error", "0000:1c:00.0"),
+    )
 
 
 def test_what_is_of_no_interest_is_left_out(machine: Any) -> None:
     classes = {"0000:00:00.0": "0x060000", "0000:00:1f.0": "0x060100", "0000:00:17.0": "0x010601"}
-    assert read(machine({DEVICES + address + "/class": text + "\n" for address, text in classes.items()})) == ()
+    assert read(machine({DEVICES + address + "/class": text + "\n" for address, text in classes.items()})).facts == ()
 
 
 def test_no_bus(machine: Any) -> None:
@@ -124,10 +164,10 @@ def test_no_bus(machine: Any) -> None:
 
 @pytest.mark.real
 def test_against_the_folders() -> None:
-    devices = read(Local())
-    if devices is None:
+    reading = read(Local())
+    if reading is None:
         pytest.skip("this machine has no PCI bus")
-    for device in devices:
+    for device in reading.facts:
         real = os.path.realpath(DEVICES + device.address)
         assert real == "/sys/devices/" + "/".join((*device.ancestors, device.address))
         with open(real + "/vendor") as file:

@@ -1,9 +1,11 @@
+import json
 from typing import Any, Dict, Optional
 
 import pytest
 
-from brctl.node.facts import Gid, RdmaPort
+from brctl.node.facts import Gid, Problem, RdmaPort
 from brctl.node.probe.rdma import parse_active_mtu, parse_rate, parse_state, read, roce_mtu
+from brctl.node.probe.rows import Reading
 
 RDMA = "/sys/class/infiniband/"
 FUNCTION = "/sys/devices/pci0000:15/0000:1a:00.0"
@@ -64,7 +66,7 @@ def test_roce_mtu(interface: int, rdma: Any) -> None:
 
 
 def test_a_rail_of_dgx(dgx: Any) -> None:
-    ports = {port.device: port for port in read(dgx) or ()}
+    ports = {port.device: port for port in read(dgx).facts}
     link_local = "fe80:0000:0000:0000:00b0:7dff:fe00:0100"
     address = "0000:0000:0000:0000:0000:ffff:0a00:0101"
     assert ports["mlx5_0"] == RdmaPort(
@@ -91,7 +93,7 @@ def test_a_rail_of_dgx(dgx: Any) -> None:
 
 
 def test_the_storage_ports_of_dgx(dgx: Any) -> None:
-    ports = {port.device: port for port in read(dgx) or ()}
+    ports = {port.device: port for port in read(dgx).facts}
     assert (ports["mlx5_1"].netdev, ports["mlx5_1"].rate_gbps) == ("bond0", 100.0)
     assert [gid.netdev for gid in ports["mlx5_1"].gids] == ["bond0"] * 4 + ["bond0.100"] * 2
     down = ports["mlx5_2"]
@@ -100,7 +102,7 @@ def test_the_storage_ports_of_dgx(dgx: Any) -> None:
 
 
 def test_infiniband(machine: Any) -> None:
-    (port,) = read(machine(infiniband(), {"ibv_devinfo -d mlx5_0 -i 1": {"stdout": DEVINFO}})) or ()
+    (port,) = read(machine(infiniband(), {"ibv_devinfo -d mlx5_0 -i 1": {"stdout": DEVINFO}})).facts
     assert (port.link_layer, port.rdma_mtu, port.netdev, port.board_id) == ("InfiniBand", 2048, None, None)
     assert port.firmware == "28.41.1000"
     assert port.gids == (Gid(0, "fe80:0000:0000:0000:946d:ae03:0012:3456", "IB/RoCE v1", None),)
@@ -108,27 +110,120 @@ def test_infiniband(machine: Any) -> None:
 
 @pytest.mark.parametrize("commands", [{}, {"ibv_devinfo -d mlx5_0 -i 1": {"returncode": 255}}])
 def test_no_one_knows_the_mtu_of_infiniband(machine: Any, commands: Any) -> None:
-    (port,) = read(machine(infiniband(), commands)) or ()
+    (port,) = read(machine(infiniband(), commands)).facts
     assert port.rdma_mtu is None
 
 
 def test_interfaces_of_a_function_with_two_ports(machine: Any) -> None:
-    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "1"}))) or ()] == ["ib1"]
-    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "0"}))) or ()] == [None]
-    assert [port.netdev for port in read(machine(infiniband(1, {"ib0": "0"}))) or ()] == ["ib0"]
+    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "1"}))).facts] == ["ib1"]
+    assert [port.netdev for port in read(machine(infiniband(2, {"ib0": "0", "ib1": "0"}))).facts] == [None]
+    assert [port.netdev for port in read(machine(infiniband(1, {"ib0": "0"}))).facts] == ["ib0"]
+
+
+def test_a_partitions_interface_is_not_the_ports(machine: Any) -> None:
+    """All show the device and its number. One made by netlink has no `parent`."""
+    files = infiniband(1, {"ib0": "0", "ib0.8001": "0", "ib0.8002": "0"})
+    for name, index, link in (("ib0", "2\n", "2\n"), ("ib0.8001", "5\n", "2\n"), ("ib0.8002", "6\n", "6\n")):
+        files.update({"{}/net/{}/{}".format(FUNCTION, name, key): "" for key in ("mtu", "operstate")})
+        files["{}/net/{}/ifindex".format(FUNCTION, name)] = index
+        files["{}/net/{}/iflink".format(FUNCTION, name)] = link
+    files[FUNCTION + "/net/ib0.8002/parent"] = "ib0\n"
+    assert [port.netdev for port in read(machine(files)).facts] == ["ib0"]
+    del files[FUNCTION + "/net/ib0.8002/parent"]
+    assert [port.netdev for port in read(machine(files)).facts] == ["ib0"]  # the shortest of equals
+
+
+def test_the_second_port_fails(machine: Any) -> None:
+    files = infiniband()
+    device = FUNCTION + "/infiniband/mlx5_0"
+    for name in ("state", "phys_state", "rate", "link_layer"):
+        files[device + "/ports/2/" + name] = files[device + "/ports/1/" + name]
+    files[device + "/ports/2/state"] = {"errno": "EIO"}
+    first, second = read(machine(files)).facts
+    assert (first.port, first.state, first.rate_gbps) == (1, "ACTIVE", 400.0)
+    assert (second.port, second.state, second.physical_state, second.rate_gbps) == (2, None, "LinkUp", None)
+    message = "mlx5_0/2: /sys/class/infiniband/mlx5_0/ports/2/state: Input/output error"
+    assert read(machine(files)).problems == (Problem("rdma", "error", message, "mlx5_0/2", "state"),)
+
+
+def other(name: str, **attributes: Any) -> Dict[str, Any]:
+    """A second HCA, on which some attributes of its port are otherwise."""
+    files = {}
+    for path, value in infiniband().items():
+        moved = path.replace("mlx5_0", name).replace("0000:1a:00.0", "0000:1b:00.0")
+        link = isinstance(value, dict) and "link" in value
+        moved_link = str(value).replace("mlx5_0", name).replace("0000:1a:00.0", "0000:1b:00.0")
+        files[moved] = json.loads(moved_link.replace("'", '"')) if link else value
+        attribute = path.rpartition("/ports/1/")[2]
+        files[moved] = attributes.get(attribute, files[moved])
+    return files
+
+
+@pytest.mark.parametrize(
+    ("attribute", "fields"),
+    [
+        ("state", {"state": None, "rate_gbps": None}),
+        ("phys_state", {"physical_state": None}),
+        ("rate", {"rate_gbps": None}),
+        ("gids/0", {"gids": ()}),
+    ],
+)
+def test_a_value_that_fails_costs_itself_alone(machine: Any, attribute: str, fields: Dict[str, Any]) -> None:
+    good = read(machine({**infiniband(), **other("mlx5_1")})).facts
+    assert [(port.device, port.state) for port in good] == [("mlx5_0", "ACTIVE"), ("mlx5_1", "ACTIVE")]
+    reading = read(machine({**infiniband(), **other("mlx5_1", **{attribute: {"errno": "EIO"}})}))
+    assert reading.facts == (good[0], good[1]._replace(**fields))
+    (problem,) = reading.problems
+    message = "/sys/class/infiniband/mlx5_1/ports/1/{}: Input/output error".format(attribute)
+    assert (problem.part, problem.subject, problem.field) == ("rdma", "mlx5_1", list(fields)[0])
+    assert problem.message == message
+
+
+def test_ibv_devinfo_that_hangs_on_one(machine: Any) -> None:
+    commands = {"ibv_devinfo -d mlx5_0 -i 1": {"stdout": DEVINFO}, "ibv_devinfo -d mlx5_1 -i 1": {"hung": 3}}
+    reading = read(machine({**infiniband(), **other("mlx5_1")}, commands))
+    assert [(port.rdma_mtu, port.rate_gbps) for port in reading.facts] == [(2048, 400.0), (None, 400.0)]
+    message = "ibv_devinfo -d mlx5_1 -i 1 did not return within 3 s"
+    assert reading.problems == (Problem("rdma", "hung", message, "mlx5_1"),)
+
+
+@pytest.mark.parametrize("path", ["link_layer", ""])
+def test_one_of_which_not_even_the_least_can_be_read(machine: Any, path: str) -> None:
+    files = {**infiniband(), **other("mlx5_1")}
+    ports = "/sys/devices/pci0000:15/0000:1b:00.0/infiniband/mlx5_1/ports"
+    if path:
+        files[ports + "/1/" + path] = {"errno": "EIO"}
+    else:
+        files = {name: text for name, text in files.items() if not name.startswith(ports)}
+        files[ports] = {"errno": "EIO"}
+    reading = read(machine(files))
+    assert [port.device for port in reading.facts] == ["mlx5_0"]
+    assert [(problem.reason, problem.subject, problem.field) for problem in reading.problems] == [
+        ("error", "mlx5_1", None)
+    ]
+
+
+def test_the_virtual_functions_of_a_card_are_ports_too(machine: Any) -> None:
+    files = {**infiniband(), **other("mlx5_1")}
+    files["/sys/bus/pci/devices/0000:1b:00.0/physfn"] = {"link": "../0000:1a:00.0"}
+    assert [port.pci for port in read(machine(files)).facts] == ["0000:1a:00.0", "0000:1b:00.0"]
 
 
 def test_roce_without_an_interface(machine: Any) -> None:
     files = infiniband()
     files[FUNCTION + "/infiniband/mlx5_0/ports/1/link_layer"] = "Ethernet\n"
-    (port,) = read(machine(files)) or ()
+    (port,) = read(machine(files)).facts
     assert (port.netdev, port.rdma_mtu) == (None, None)
 
 
 def test_one_that_went_away(machine: Any) -> None:
     files = infiniband()
+    del files[FUNCTION + "/infiniband/mlx5_0/ports/1/link_layer"]
+    assert read(machine(files)) == Reading(())
+    files = infiniband()
     del files[FUNCTION + "/infiniband/mlx5_0/ports/1/rate"]
-    assert read(machine(files)) == ()
+    (problem,) = read(machine(files)).problems
+    assert problem.message == "/sys/class/infiniband/mlx5_0/ports/1/rate: No such file or directory"
 
 
 def test_no_rdma(machine: Any) -> None:

@@ -78,8 +78,8 @@ def _version(driver: AcceleratorDriver, want: Optional[str]) -> Finding:
 
 def _no_answer(case: Case) -> Finding:
     devices = gpus.on_bus(case.seen) or ()
-    problems = sorted(problem for problem in case.seen.problems if problem.part in _PARTS)
-    problem = problems[0] if problems else None
+    problems = [problem for problem in case.seen.problems if problem.part in _PARTS and problem.subject is None]
+    problem = min(problems, key=lambda problem: _PARTS.index(problem.part), default=None)
     if problem and (problem.part == "pci" or problem.reason in ("hung", "permission")):
         return CHECK.finding(Status.UNKNOWN, problem.message, reason=reason(problem.reason))
     if not (devices or problem):

@@ -1,17 +1,19 @@
 """Every GPU has as many active NVLinks as the config declares: fewer are critical, more a warning.
 
-Where no number is declared, GPUs of one model are compared. One that differs is a warning; where NVSwitches are on the
-PCI bus it is critical, for there every GPU has all its links or cannot reach its peers. The number is never a constant:
-an H100 SXM has 18, an H100 NVL or an A100 12, many PCIe boards none.
+Where no number is declared, GPUs of one model are compared. One that differs is a warning; on NVSwitches it is
+critical, for there every GPU has all its links or cannot reach its peers. Without NVSwitches, GPUs that have no active
+link are only noted where the others can be pairs: bridges join two or four PCIe boards, and leave out what is over. The
+number is never a constant: an H100 SXM has 18, an H100 NVL or an A100 12, many PCIe boards none.
 """
 
 from typing import Optional, Sequence, Tuple
 
-from ...facts import Gpu, PciDevice
+from ...accel import NVIDIA
+from ...facts import Gpu, Inventory
 from ...report import Finding, Status
 from ...request import ExpectedAccelerator
 from .. import Case, Check, gpus
-from ..parts import Declared, judge, shortage
+from ..parts import Declared, Part, judge, shortage
 
 _REMEDY = (
     "look for Xid 74, 144 to 150 and SXid in the kernel log and at `nvidia-smi nvlink -s`; see that the fabric manager "
@@ -30,9 +32,23 @@ def run(case: Case) -> Sequence[Finding]:
     answering = [gpu for gpu in known if not gpu.fault]
     if want is None and answering and not any(link.active for gpu in answering for link in gpu.links or ()):
         return (_none_active(answering),)
-    declared = None if want is None else _declared(want)
     parts = gpus.parts(known, _active, _text, _CALL)
-    return judge(CHECK, "GPUs", parts, declared, _REMEDY, Status.CRIT if _switches(case.seen.pci) else Status.WARN)
+    if want is not None:
+        return judge(CHECK, "GPUs", parts, _declared(want), _REMEDY)
+    if _on_switches(case.seen):
+        return judge(CHECK, "GPUs", parts, None, _REMEDY, odd=Status.CRIT)
+    return _bridged(parts)
+
+
+def _bridged(parts: Sequence[Part]) -> Sequence[Finding]:
+    alone = [part for part in parts if part.value and not part.value[0]]
+    joined = [part for part in parts if part.value and part.value[0]]
+    if not alone or len(joined) % 2:
+        return judge(CHECK, "GPUs", parts, None, _REMEDY)
+    names = ", ".join(part.subject.name for part in alone)
+    summary = "bridged in part: {} of {} GPUs; no active NVLink: {}".format(len(joined), len(parts), names)
+    found = judge(CHECK, "GPUs", [part for part in parts if part not in alone], None, _REMEDY)
+    return CHECK.finding(Status.INFO, summary), *(one for one in found if one.status not in (Status.PASS, Status.NA))
 
 
 def _active(gpu: Gpu) -> Optional[Count]:
@@ -56,8 +72,10 @@ def _none_active(answering: Sequence[Gpu]) -> Finding:
     return CHECK.finding(Status.INFO, "no NVLink of any GPU is active; none is declared")
 
 
-def _switches(pci: Optional[Sequence[PciDevice]]) -> bool:
-    return any(device.vendor_id == gpus.NVIDIA and device.pci_class == "0680" for device in pci or ())
+def _on_switches(seen: Inventory) -> bool:
+    """The newest NVSwitches are on no PCI bus of the host, but their GPUs are on a fabric."""
+    switches = [device for device in seen.pci or () if device.vendor_id == NVIDIA.vendor_id]
+    return any(device.pci_class == "0680" for device in switches) or any(gpu.fabric for gpu in seen.gpus or ())
 
 
 CHECK = Check(

@@ -29,6 +29,7 @@ def run(case: Case) -> Sequence[Finding]:
 
 
 def _mib(size: int) -> str:
+    """As nvidia-smi has it; `79.6 GiB` would not show a difference of less than a percent."""
     return "{:.0f} MiB".format(size / 1048576)
 
 

@@ -1,16 +1,19 @@
 """The host has the memory that the config declares: less is critical, more a warning.
 
 What is declared is what is fitted; what is seen is the kernel's MemTotal, which lacks what firmware and kernel keep.
+Memory on a NUMA node without CPUs is not counted: it is a GPU's (Grace Hopper) or on CXL.
 """
 
-from typing import Iterator, cast
+from typing import Iterator, Optional, Sequence, cast
 
-from ...facts import Memory
+from ...facts import Memory, NumaNode
 from ...report import Evidence, Finding, Status
+from ...units import size
 from .. import Case, Check, Threshold
 from ..parts import shortage
 
 _SOURCE = "MemTotal in /proc/meminfo"
+_APART = "MemTotal of the NUMA nodes without CPUs"
 _REMEDY = (
     "see `dmidecode -t memory` and the BMC's log for a module that is missing or switched off; huge memory for crash "
     "dumps (`crashkernel=`) is missing from MemTotal too"
@@ -18,21 +21,29 @@ _REMEDY = (
 
 
 def run(case: Case) -> Iterator[Finding]:
-    total, want = cast(Memory, case.seen.memory).total_bytes, case.want.memory_bytes
+    seen, want = cast(Memory, case.seen.memory), case.want.memory_bytes
+    other = apart(case.seen.numa)
+    total = seen.total_bytes - other
     if want is None:
-        yield CHECK.finding(Status.NA, "{}; none declared".format(_gib(total)))
+        yield CHECK.finding(Status.NA, "{}; none declared".format(size(total)))
         return
     status = shortage(total, want, case.thresholds["tolerance"])
-    summary = "{}, expected {}".format(_gib(total), _gib(want))
+    summary = "{}, expected {}".format(size(total), size(want))
     if status is None:
         yield CHECK.finding(Status.PASS, summary)
         return
-    evidence = (Evidence("memory", _gib(total), _SOURCE), Evidence("declared", _gib(want), "hardware.memory"))
-    yield CHECK.finding(status, summary, evidence=evidence, remedy=_REMEDY)
+    evidence = [Evidence("memory", size(seen.total_bytes), _SOURCE)]
+    evidence += [Evidence("not counted", size(other), _APART)] if other else []
+    evidence += [Evidence("declared", size(want), "hardware.memory")]
+    yield CHECK.finding(status, summary, evidence=tuple(evidence), remedy=_REMEDY)
 
 
-def _gib(size: int) -> str:
-    return "{:.1f} GiB".format(size / 2**30)
+def apart(nodes: Optional[Sequence[NumaNode]]) -> int:
+    """Bytes of MemTotal on NUMA nodes without CPUs.
+
+    Those with CPUs are not added up instead: where memory was plugged in later, their own figures may be too small.
+    """
+    return sum(node.memory_bytes for node in nodes or () if not node.cpus)
 
 
 CHECK = Check(
@@ -41,6 +52,7 @@ CHECK = Check(
     tags=("inventory",),
     needs=("memory",),
     run=run,
+    reads=("numa",),
     thresholds=(
         Threshold(
             "tolerance",

@@ -1,7 +1,7 @@
-"""Every declared mount is there and may be written to; one that is missing or read-only is critical.
+"""Every declared mount is there; one that is missing, or on a local disk and read-only, is critical.
 
-A file system that remounted itself read-only has met an error. Formats that are never written (squashfs, iso9660,
-erofs) may be read-only.
+A disk's file system that remounted itself read-only has met an error. Any other that is read-only (software trees that
+a server exports so, CVMFS) is only noted, and formats that are never written (squashfs, iso9660, erofs) not even that.
 """
 
 from typing import Iterator
@@ -11,6 +11,7 @@ from ...report import Evidence, Finding, Status, Subject
 from .. import Case, Check
 
 _SOURCE = "/proc/self/mounts"
+_ON_DISK = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs")
 _NEVER_WRITTEN = ("squashfs", "iso9660", "erofs")
 _MISSING = "`mount` it and see why that fails (server, network, credentials); see that it stands in /etc/fstab"
 _READ_ONLY = (
@@ -45,7 +46,10 @@ def _missing(path: str) -> Finding:
 def _read_only(mount: Mount) -> Finding:
     summary = "{} ({} from {}) is read-only".format(mount.target, mount.fstype, mount.source)
     evidence = (Evidence("options", "ro", _SOURCE), Evidence("declared", mount.target, "hardware.mounts"))
-    return CHECK.finding(Status.CRIT, summary, Subject("mount", mount.target, mount.target), evidence, _READ_ONLY)
+    subject = Subject("mount", mount.target, mount.target)
+    if mount.fstype in _ON_DISK:
+        return CHECK.finding(Status.CRIT, summary, subject, evidence, _READ_ONLY)
+    return CHECK.finding(Status.INFO, summary, subject, evidence)
 
 
 CHECK = Check(

@@ -1,16 +1,19 @@
 """As many network ports are there as the config declares; where it declares interfaces without a number, at least one.
 
-Ports are the interfaces that the declared patterns name, and InfiniBand ports that need no interface. A port without a
-link is there: what is wrong with it is for nic-speed. Fewer than declared are critical, more a warning.
+Ports are the interfaces that the declared patterns name, and InfiniBand and EFA ports that need no interface. A port
+without a link is there: what is wrong with it is for nic-speed. Fewer than declared are critical, more a warning. Fewer
+are only noted where as many cards of the kind have their driver but no interface: those are in another network
+namespace, lent to a pod.
 """
 
-from typing import Iterator, Tuple
+from typing import Iterator, Sequence
 
-from ...facts import Inventory
+from ...facts import Inventory, PciDevice, Problem
 from ...report import Evidence, Finding, Status
 from ...request import ExpectedNics
-from .. import Case, Check, ports
-from ..parts import counted
+from .. import Case, Check, ports, reason
+from ..parts import counted, fits
+from ..ports import Port
 
 _SOURCE = "/sys/class/net and /sys/class/infiniband"
 _REMEDY = (
@@ -31,17 +34,45 @@ def run(case: Case) -> Iterator[Finding]:
         finding = CHECK.finding(Status.CRIT, summary, evidence=evidence, remedy=_REMEDY)
     else:
         finding = counted(CHECK, "NICs", len(found), want.nic_count, _SOURCE, "hardware.nics.count", _REMEDY)
-    short = finding.status is Status.CRIT
-    yield finding._replace(evidence=finding.evidence + _driverless(case.seen)) if short else finding
+    if finding.status is Status.CRIT:
+        finding = _explained(finding, case, found, (want.nic_count or 1) - len(found))
+    yield finding
 
 
-def _driverless(seen: Inventory) -> Tuple[Evidence, ...]:
-    """Network controllers that no driver serves: likely the missing ones."""
-    return tuple(
-        Evidence(device.address, "no driver", "/sys/bus/pci/devices/{}/driver".format(device.address))
-        for device in seen.pci or ()
-        if device.pci_class.startswith("02") and device.driver is None
-    )
+def _explained(finding: Finding, case: Case, found: Sequence[Port], missing: int) -> Finding:
+    """With where the missing ones may be."""
+    lent, unread = _lent_alike(case.seen, found), _unread(case)
+    where = [(device, "{}, in another network namespace".format(device.driver)) for device in lent]
+    where += [(device, _held(device)) for device in ports.absent(case.seen) if device not in ports.lent(case.seen)]
+    path = "/sys/bus/pci/devices/{}/driver"
+    told = (Evidence(device.address, words, path.format(device.address)) for device, words in where)
+    evidence = (*finding.evidence, *told)
+    if len(lent) >= missing:
+        return CHECK.finding(
+            Status.INFO, "{}; {} in another network namespace".format(finding.summary, len(lent)), evidence=evidence
+        )
+    if len(lent) + len(unread) >= missing:
+        summary = "{}; not read: {}".format(finding.summary, unread[0].message)
+        return CHECK.finding(Status.UNKNOWN, summary, evidence=evidence, reason=reason(unread[0].reason))
+    return finding._replace(evidence=evidence)
+
+
+def _lent_alike(seen: Inventory, found: Sequence[Port]) -> Sequence[PciDevice]:
+    """Those lent, of a card that is also among the ports found, if there are any of these."""
+    cards = {port.card[0] for port in found} - {None}
+    return [device for device in ports.lent(seen) if not cards or (device.vendor_id, device.device_id) in cards]
+
+
+def _unread(case: Case) -> Sequence[Problem]:
+    """Of ports that could not be read and may be meant."""
+    patterns = case.want.nics.interfaces if case.want.nics else None
+    carried = {nic.rdma for nic in case.seen.nics or ()}
+    others = (problem for problem in ports.unlisted(case.seen) if problem.subject not in carried)
+    return [problem for problem in others if patterns is None or fits(problem.subject or "", patterns)]
+
+
+def _held(device: PciDevice) -> str:
+    return "held by {}".format(device.driver) if device.driver else "no driver"
 
 
 CHECK = Check(

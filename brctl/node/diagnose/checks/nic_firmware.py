@@ -1,4 +1,4 @@
-"""Every port that the config names has the firmware that it declares, a version or a shell pattern.
+"""Every port that the config names has the firmware that it declares: versions or shell patterns.
 
 Where none is declared, ports on one type of card are compared, and one that differs is named. Both are warnings: a node
 of mixed firmware works, but shows other counters, defaults and defects at each port.
@@ -9,15 +9,14 @@ from typing import Sequence
 from ...report import Finding, Status
 from ...request import ExpectedNics
 from .. import Case, Check, ports
-from ..parts import Part, judge, pattern
+from ..parts import Part, pattern
 from ..ports import Port
 
 
 def run(case: Case) -> Sequence[Finding]:
     want = (case.want.nics or ExpectedNics()).firmware
-    return judge(
+    return ports.judge(
         CHECK,
-        "NICs",
         [_part(port) for port in ports.expected(case.seen, case.want)],
         pattern("hardware.nics.firmware", want, Status.WARN) if want else None,
         "drain the node, update with the card vendor's tool (mlxfwmanager, niccli), then reset the card or power-cycle",
@@ -30,7 +29,9 @@ def _part(port: Port) -> Part:
         return port.part(by_interface, "firmware " + by_interface, "ethtool -i " + port.subject.name, port.card)
     by_rdma = port.rdma.firmware if port.rdma else None
     source = "/sys/class/infiniband/{}/fw_ver".format(port.rdma.device if port.rdma else "")
-    return port.part(by_rdma, "firmware {}".format(by_rdma) if by_rdma else "no value", source, port.card)
+    text = "firmware {}".format(by_rdma) if by_rdma else "no value"
+    unread = port.unread("nics", "firmware") or port.unread("rdma", "firmware")
+    return port.part(by_rdma, text, source, port.card, unread)
 
 
 CHECK = Check(

@@ -1,17 +1,21 @@
-"""Every port that the config names is of the kind that it declares: InfiniBand, RoCE, or Ethernet; another is critical.
+"""Every port that the config names is of the kind that it declares: InfiniBand, RoCE, EFA, or Ethernet; another is
+critical.
 
-RoCE is Ethernet with an RDMA device, so it serves where Ethernet is declared. Where nothing is declared, ports on one
-type of card are compared, and one that differs is a warning: many cards speak either, as their configuration says.
+RoCE is Ethernet with an RDMA device, so it serves where Ethernet is declared. A bond that has an RDMA device gives its
+kind to its ports, and an interface has the kind of what it stands on. Where nothing is declared, ports on one type of
+card are compared, and one that differs is a warning: many cards speak either, as their configuration says.
 """
 
-from typing import Sequence
+from typing import Optional, Sequence
 
+from ...facts import Problem
 from ...report import Finding, Status
 from ...request import ExpectedNics
 from .. import Case, Check, ports
-from ..parts import Declared, judge
+from ..parts import Declared, Part
+from ..ports import Port
 
-_NAMES = {"infiniband": "InfiniBand", "roce": "RoCE", "ethernet": "Ethernet without RDMA"}
+_NAMES = {"infiniband": "InfiniBand", "efa": "EFA", "roce": "RoCE", "ethernet": "Ethernet without RDMA"}
 _REMEDY = (
     "InfiniBand or Ethernet is the card's own setting (`mlxconfig ... set LINK_TYPE_P1=1` or `2`, then a reset); "
     "RoCE without an RDMA device lacks the driver (mlx5_ib, bnxt_re, irdma)"
@@ -20,9 +24,14 @@ _REMEDY = (
 
 def run(case: Case) -> Sequence[Finding]:
     want = (case.want.nics or ExpectedNics()).kind
-    found = ports.expected(case.seen, case.want)
-    parts = [port.part(port.kind, _NAMES[port.kind], "/sys/class/infiniband", port.card) for port in found]
-    return judge(CHECK, "NICs", parts, _declared(want) if want else None, _REMEDY)
+    unlisted = {problem.subject: problem for problem in ports.unlisted(case.seen) if problem.part == "rdma"}
+    parts = [_part(port, unlisted.get(port.device)) for port in ports.expected(case.seen, case.want)]
+    return ports.judge(CHECK, parts, _declared(want) if want else None, _REMEDY)
+
+
+def _part(port: Port, unread: Optional[Problem]) -> Part:
+    kind = None if unread else port.kind
+    return port.part(kind, _NAMES[port.kind], "/sys/class/infiniband", port.card, unread)
 
 
 def _declared(want: str) -> Declared:

@@ -1,6 +1,6 @@
 """Every interface that `tune.network` names has the MTU declared there, and no port differs from its bond.
 
-Where no MTU is declared, RDMA ports on one type of card and of one speed are compared; ports of a bond apart from
+Where no MTU is declared, RDMA ports on one type of card and of one speed are compared; those of each bond apart from
 others, and InfiniBand not at all, whose interface's MTU says nothing about RDMA. All are warnings: two ends that
 disagree drop large frames without a word, and on RoCE the RDMA MTU follows the interface's.
 """
@@ -10,7 +10,7 @@ from typing import Iterator, List, Sequence
 from ...facts import Nic
 from ...report import Evidence, Finding, Status, Subject
 from .. import Case, Check, ports
-from ..parts import Declared, Part, judge
+from ..parts import Declared, Part
 from ..ports import Port
 
 _REMEDY = "set it with `brctl tune apply` or `ip link set mtu`, and in the network configuration; the switch must match"
@@ -22,7 +22,7 @@ def run(case: Case) -> Iterator[Finding]:
     if want.mtu is not None:
         declared = Declared("tune.network.mtu", str(want.mtu), lambda mtu: None if mtu == want.mtu else Status.WARN)
     parts = [_part(port, port.nic, bool(declared)) for port in _chosen(case) if port.nic]
-    found = judge(CHECK, "NICs", parts, declared, _REMEDY)
+    found = ports.judge(CHECK, parts, declared, _REMEDY)
     bad = [finding for finding in found if finding.status not in (Status.PASS, Status.NA)]
     bad += _unlike_bond(case.seen.nics or (), [finding.subject for finding in bad])
     yield from bad or found
@@ -38,7 +38,7 @@ def _part(port: Port, nic: Nic, declared: bool) -> Part:
     """A configured MTU holds without a link too; what nobody configured is compared only where it is in use."""
     if port.fault and (not declared or port.fault == ports.DOWN):
         return port.part(None, port.fault, port.path("mtu"))
-    return port.part(nic.mtu, _text(nic.mtu), port.path("mtu"), (port.card, nic.speed_mbps, nic.master is None))
+    return port.part(nic.mtu, _text(nic.mtu), port.path("mtu"), (port.card, nic.speed_mbps, nic.master))
 
 
 def _text(mtu: int) -> str:

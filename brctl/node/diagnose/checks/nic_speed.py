@@ -1,16 +1,17 @@
 """Every port that the config names has a link, of the speed that it declares.
 
 No link is critical, and so is a slower one; a faster one is a warning. Where no speed is declared, ports on one type of
-card are compared, and one that differs is a warning. Ports that no pattern names may be down: nobody may have meant
-them to be used. Within the first minutes after boot a link that is still coming up is only noted.
+card are compared, those of each bond apart, and one that differs is a warning. Ports that no pattern names may be down:
+nobody may have meant them to be used. Within the first minutes after boot a link that is still coming up is only noted.
 """
 
 from typing import Iterator
 
 from ...report import Evidence, Finding, Status
 from ...request import ExpectedNics
+from ...units import rate
 from .. import Case, Check, Threshold, ports
-from ..parts import Part, amount, judge
+from ..parts import Part, amount
 from ..ports import Port
 
 _REMEDY = (
@@ -28,8 +29,8 @@ def run(case: Case) -> Iterator[Finding]:
     yield from faults
     declared = None
     if want.speed_mbps is not None:
-        declared = amount("hardware.nics.speed", want.speed_mbps, ports.rate(want.speed_mbps))
-    for finding in judge(CHECK, "NICs", [_part(port) for port in found], declared, _REMEDY):
+        declared = amount("hardware.nics.speed", want.speed_mbps, rate(want.speed_mbps))
+    for finding in ports.judge(CHECK, [_part(port) for port in found], declared, _REMEDY):
         if not faults or finding.status not in (Status.PASS, Status.NA):
             yield finding
 
@@ -39,14 +40,16 @@ def _part(port: Port) -> Part:
     if port.fault:
         return port.part(None, port.fault, source)
     speed = port.speed_mbps
-    return port.part(speed, "no speed" if speed is None else ports.rate(speed), source, port.card)
+    unread = port.unread("rdma", "state", "rate_gbps") if port.judged else port.unread("nics", "carrier", "speed_mbps")
+    kin = (port.card, port.nic.master if port.nic else None)
+    return port.part(speed, "no speed" if speed is None else rate(speed), source, kin, unread)
 
 
 def _no_link(case: Case, port: Port, fault: str) -> Finding:
     wanted = case.want.nics.speed_mbps if case.want.nics else None
     booting = case.seen.kernel is not None and case.seen.kernel.uptime_s < case.thresholds["boot_grace"]
     down = fault == ports.DOWN
-    summary = "{}: {}{}".format(port.subject.name, fault, ", expected {}".format(ports.rate(wanted)) if wanted else "")
+    summary = "{}: {}{}".format(port.subject.name, fault, ", expected {}".format(rate(wanted)) if wanted else "")
     return CHECK.finding(
         Status.INFO if booting and not down else Status.CRIT,
         summary,

@@ -11,7 +11,7 @@ GIB = 2**30
 
 def test_within_five_percent(dgx: Inventory, declared: Expected, examine: Callable[..., Any]) -> None:
     assert examine(dgx, declared) == (
-        Finding("memory-size", Status.PASS, HOST, "2015.0 GiB, expected 2048.0 GiB", fold="memory-size pass host"),
+        Finding("memory-size", Status.PASS, HOST, "1.97 TiB, expected 2 TiB", fold="memory-size pass host"),
     )
 
 
@@ -21,10 +21,10 @@ def test_a_module_is_missing(dgx: Inventory, declared: Expected, examine: Callab
         "memory-size",
         Status.CRIT,
         HOST,
-        "1888.0 GiB, expected 2048.0 GiB",
+        "1.84 TiB, expected 2 TiB",
         (
-            Evidence("memory", "1888.0 GiB", "MemTotal in /proc/meminfo"),
-            Evidence("declared", "2048.0 GiB", "hardware.memory"),
+            Evidence("memory", "1.84 TiB", "MemTotal in /proc/meminfo"),
+            Evidence("declared", "2 TiB", "hardware.memory"),
         ),
         fold="memory-size crit host",
     )
@@ -44,4 +44,4 @@ def test_the_tolerance_can_be_set(dgx: Inventory, declared: Expected, examine: C
 
 def test_nothing_declared(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx)
-    assert (found.status, found.summary) == (Status.NA, "2015.0 GiB; none declared")
+    assert (found.status, found.summary) == (Status.NA, "1.97 TiB; none declared")

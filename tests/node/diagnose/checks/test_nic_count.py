@@ -48,7 +48,7 @@ def test_what_patterns_name(dgx: Inventory, examine: Callable[..., Any], pattern
 def test_without_patterns_those_with_rdma_count_else_all_hardware(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx, Expected(nics=ExpectedNics(nic_count=8)))
     assert found.summary == "8 of 8 NICs"
-    plain = dgx._replace(nics=tuple(nic for nic in dgx.nics or () if not nic.rdma), rdma=None)
+    plain = dgx._replace(nics=tuple(nic for nic in dgx.nics or () if not nic.rdma), rdma=None, pci=())
     (found,) = examine(plain, Expected(nics=ExpectedNics(nic_count=1)))
     assert found.summary == "1 of 1 NICs"
 

@@ -1,0 +1,16 @@
+"""Figures as people read them."""
+
+
+def rate(mbps: int) -> str:
+    """`400 Gb/s`; below one, `100 Mb/s`."""
+    return "{:g} Gb/s".format(mbps / 1000) if mbps >= 1000 else "{} Mb/s".format(mbps)
+
+
+def size(number: float) -> str:
+    """Bytes in binary units, with three digits: `79.6 GiB`, `2 TiB`."""
+    unit = "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if number < 999.5:  # what is more has four digits
+            break
+        number, unit = number / 1024, larger
+    return "{:.3g} {}".format(number, unit)
