@@ -75,9 +75,10 @@ Host unrouted
 """
 _CONFIG = """\
 version: 1
-cluster: {{name: test, nodes: "gpu[1-{nodes}],refused,nowhere.invalid,changed,unknown,stranger,silent,dropped,unrouted"}}
+cluster: {{name: test, nodes: "gpu[1-{nodes}],{others}"}}
 transport: {{ssh_config: {folder}/ssh_config, connect_timeout: 4s, {more}}}
 """
+OTHERS = "refused,nowhere.invalid,changed,unknown,stranger,silent,dropped,unrouted"
 _WAIT = """\
 import socket, sys, time
 end = time.monotonic() + 20
@@ -186,7 +187,9 @@ class Cluster:
 
     def config(self, more: str = "") -> Path:
         """A config, with more keys of `transport`."""
-        return self._write(f"config-{abs(hash(more))}.yaml", _CONFIG.format(nodes=NODES, folder=self.folder, more=more))
+        return self._write(
+            f"config-{abs(hash(more))}.yaml", _CONFIG.format(nodes=NODES, others=OTHERS, folder=self.folder, more=more)
+        )
 
     def brctl(self, nodes: str, *argv: str, more: str = "", action: str = "check", limit_s: float = 100) -> Run:
         """Run `node-manager ACTION` on the nodes, with JSON as its output."""

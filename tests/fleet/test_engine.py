@@ -187,10 +187,13 @@ def test_what_cannot_be_started_is_told() -> None:
 CROWD = "kex_exchange_identification: Connection closed by remote host"
 
 
-def test_a_refused_crowd_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake: Callable[..., Transport]) -> None:  # fmt: skip
+def test_a_refused_crowd_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake: Callable[..., Transport]
+) -> None:
     monkeypatch.setattr(engine, "FIRST_DELAY_S", 0.01)
     python = fake(a=GOOD, b=GOOD).python
-    count = f'echo x >>{tmp_path}/$0.count; [ $(wc -l <{tmp_path}/$0.count) -gt 2 ] && exec "$@"; echo {CROWD} >&2; exit 255'
+    enough = f"echo x >>{tmp_path}/$0.count; [ $(wc -l <{tmp_path}/$0.count) -gt 2 ]"
+    count = f'{enough} && exec "$@"; echo {CROWD} >&2; exit 255'
     reports = ask_all(_orders("a", "b"), Transport("exec", ("sh", "-c", count, "%host"), python=python), Limits())
     assert _errors(reports) == {"a": "ok", "b": "ok"}
     assert reports[0].notes[-1] == "it took 3 attempts: sshd refused the others before it asked who we are"
@@ -291,7 +294,9 @@ def test_a_caller_that_fails_hears_no_more_and_leaves_nothing(fake: Callable[...
     assert heard == ["a"]
 
 
-def test_an_agent_that_does_not_end_is_killed(fake: Callable[..., Transport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_an_agent_that_does_not_end_is_killed(
+    fake: Callable[..., Transport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (engine, worker):
         monkeypatch.setattr(module, "GRACE_S", 0.1)
     text = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); {GOOD}; time.sleep(60)"
