@@ -134,8 +134,10 @@ def _sync(folder: str) -> None:
     for place, _, names in os.walk(folder):
         for name in (*names, "."):
             descriptor = os.open(os.path.join(place, name), os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _prune(cache: str) -> None:

@@ -15,7 +15,7 @@ from ..node.request import Request
 from . import door, ssh_config
 from .bundle import Bundle
 from .local import agent_command
-from .transport import Transport
+from .transport import Transport, TransportError
 
 NO_PYTHON, OLD_PYTHON = 127, 38
 """Exit statuses of the bootstrap: the shell's own for a command that is not there, and one of ours."""
@@ -72,6 +72,8 @@ class Launcher:
         transport = self._transport
         if node == transport.here:
             return "sh", "-c", BOOTSTRAP, "sh", str(length), sys.executable
+        if transport.kind == "local":
+            raise TransportError(f"{node} cannot be reached: the transport is local", "it reaches this host alone")
         words = ("sh", str(length), *(("sudo", "-n") if transport.sudo else ()), transport.python)
         if transport.kind == "exec":
             return (*(word.replace("%host", node) for word in transport.template), "sh", "-c", BOOTSTRAP, *words)
@@ -87,12 +89,13 @@ class Launcher:
 
     @cached_property
     def _enter(self) -> bytes:
-        return _program(f"enter({self.bundle.digest!r})")
+        return _program("enter", self.bundle.digest)
 
     @cached_property
     def _clean(self) -> bytes:
-        return _program("clean()")
+        return _program("clean")
 
 
-def _program(call: str) -> bytes:
-    return zlib.compress(f"{Path(door.__file__).read_text()}\n{call}\n".encode(), 9)
+def _program(function: str, *arguments: str) -> bytes:
+    """The door, and a call of one of its functions."""
+    return zlib.compress(f"{Path(door.__file__).read_text()}\n{function}{arguments!r}\n".encode(), 9)

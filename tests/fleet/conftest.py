@@ -74,22 +74,24 @@ Host stranger
   HostName 10.77.0.2
   User nobody-here
 Host silent
-  HostName 10.77.0.254
+  HostName 10.77.255.254
   Port 2222
 Host dropped
-  HostName 10.77.0.200
+  HostName 10.77.255.200
 Host unrouted
   HostName 10.78.0.1
 """
 _CONFIG = """\
 version: 1
-cluster: {{name: test, nodes: "gpu[1-{nodes}],refused,nowhere.invalid,changed,unknown,stranger,silent,dropped,unrouted"}}
+cluster: {{name: test, nodes: "gpu[1-{nodes}],{others}"}}
 transport: {{ssh_config: {folder}/ssh_config, connect_timeout: 4s, {more}}}
 """
+OTHERS = "refused,nowhere.invalid,changed,unknown,stranger,silent,dropped,unrouted"
 _WAIT = """\
 import socket, sys, time
 end = time.monotonic() + 20
-for address, port in [("10.77.0.%d" % i, 22) for i in range(1, int(sys.argv[1]) + 1)] + [("10.77.0.1", 2222)]:
+nodes = range(1, int(sys.argv[1]) + 1)
+for address, port in [("10.77.%d.%d" % divmod(i, 256), 22) for i in nodes] + [("10.77.0.1", 2222)]:
     while True:
         try:
             socket.create_connection((address, port), 1).close()
@@ -101,7 +103,7 @@ for address, port in [("10.77.0.%d" % i, 22) for i in range(1, int(sys.argv[1]) 
 """
 _SILENT = """\
 import socket, time
-listener = socket.create_server(("10.77.0.254", 2222))
+listener = socket.create_server(("10.77.255.254", 2222))
 kept = []
 while True:
     kept.append(listener.accept())
@@ -131,8 +133,8 @@ def _kinds(out: str) -> dict[str, str]:
 
 
 class Cluster:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, number: int = NODES) -> None:
+        self.folder, self.nodes = folder, range(1, number + 1)
         self.switch = f"brctl{os.getpid()}"
         self.runtime = tempfile.mkdtemp(prefix="b", dir="/tmp")
         self._spaces: list[subprocess.Popen[bytes]] = []
@@ -145,15 +147,15 @@ class Cluster:
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / key))
         self._write("sshd.conf", _SSHD)
         self._write("jump.conf", _JUMP)
-        hosts = "".join(f"Host gpu{i}\n  HostName 10.77.0.{i}\n" for i in range(1, NODES + 1))
+        hosts = "".join(f"Host gpu{i}\n  HostName {_address(i)}\n" for i in self.nodes)
         self._write("ssh_config", _CLIENT + hosts)
         host, other = ((self.folder / f"{key}.pub").read_text() for key in ("host_key", "other_key"))
         self._write("known_hosts", f"10.77.*,[10.77.*]:2222 {host}changed {other}")
         self._network()
-        for i in range(1, NODES + 1):
+        for i in self.nodes:
             self._host(i)
         self.popen(sys.executable, "-c", _SILENT)
-        self.run(sys.executable, "-c", _WAIT, str(NODES))
+        self.run(sys.executable, "-c", _WAIT, str(len(self.nodes)))
 
     def _network(self) -> None:
         switch = ["ip", "-n", self.switch]
@@ -161,9 +163,9 @@ class Cluster:
         _run(*switch, "link", "add", "br0", "type", "bridge")
         for device in ("br0", "lo"):
             _run(*switch, "link", "set", device, "up")
-        _run(*switch, "addr", "add", "10.77.0.254/24", "dev", "br0")
+        _run(*switch, "addr", "add", "10.77.255.254/16", "dev", "br0")
         rules = ["add table inet t", "add chain inet t out { type filter hook output priority 0; }"]
-        for rule in (*rules, "add rule inet t out ip daddr 10.77.0.200 drop"):
+        for rule in (*rules, "add rule inet t out ip daddr 10.77.255.200 drop"):
             _run("ip", "netns", "exec", self.switch, "nft", rule)
 
     def _host(self, i: int) -> None:
@@ -171,7 +173,7 @@ class Cluster:
         _run("ip", "netns", "add", space)
         _run("ip", "link", "add", f"p{i}", "netns", self.switch, "type", "veth", "peer", "name", "eth0", "netns", space)
         _run("ip", "-n", self.switch, "link", "set", f"p{i}", "master", "br0", "up")
-        _run("ip", "-n", space, "addr", "add", f"10.77.0.{i}/24", "dev", "eth0")
+        _run("ip", "-n", space, "addr", "add", f"{_address(i)}/16", "dev", "eth0")
         for device in ("eth0", "lo"):
             _run("ip", "-n", space, "link", "set", device, "up")
         unshare = ["unshare", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -186,7 +188,7 @@ class Cluster:
         for pid in _run("ip", "netns", "pids", self.switch).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        for space in (self.switch, *(f"{self.switch}-{i}" for i in range(1, NODES + 1))):
+        for space in (self.switch, *(f"{self.switch}-{i}" for i in self.nodes)):
             _run("ip", "netns", "del", space)
         shutil.rmtree(self.runtime)
 
@@ -194,7 +196,10 @@ class Cluster:
 
     def config(self, more: str = "") -> Path:
         """A config, with more keys of `transport`."""
-        return self._write(f"config-{abs(hash(more))}.yaml", _CONFIG.format(nodes=NODES, folder=self.folder, more=more))
+        return self._write(
+            f"config-{abs(hash(more))}.yaml",
+            _CONFIG.format(nodes=len(self.nodes), others=OTHERS, folder=self.folder, more=more),
+        )
 
     def brctl(self, nodes: str, *argv: str, more: str = "", action: str = "check", limit_s: float = 100) -> Run:
         """Run `node-manager ACTION` on the nodes, with JSON as its output."""
@@ -247,7 +252,7 @@ class Cluster:
 
     def processes(self) -> list[str]:
         """The command lines of what runs on all nodes, but for sshd."""
-        spaces = {os.readlink(f"/proc/{self.init(i)}/ns/pid") for i in range(1, NODES + 1)}
+        spaces = {os.readlink(f"/proc/{self.init(i)}/ns/pid") for i in self.nodes}
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
@@ -265,6 +270,10 @@ class Cluster:
         path = self.folder / name
         path.write_text(text.replace("{folder}", str(self.folder)))
         return path
+
+
+def _address(i: int) -> str:
+    return "10.77.{}.{}".format(*divmod(i, 256))
 
 
 def _run(*command: str) -> str:

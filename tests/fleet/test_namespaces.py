@@ -19,8 +19,6 @@ ALL = "gpu[1-32]"
 NAMES = {f"gpu{i}" for i in range(1, 33)}
 CACHE = "/var/cache/brctl"
 COPY = ["__pycache__", "brctl", "psutil", "pynvml.py", "seal"]
-HUNG = "8"
-"""The nodes below gpu9 hang where a test wants it."""
 
 
 def _until(found: Callable[[], bool], limit_s: float = 10) -> None:
@@ -32,8 +30,10 @@ def _until(found: Callable[[], bool], limit_s: float = 10) -> None:
 
 def _all_ended(cluster: Cluster) -> None:
     """Nothing of ours runs, here or on any node; a process may need a moment to end."""
-    _until(lambda: cluster.processes() == [], 3)
-    _until(lambda: cluster.local() == [], 3)
+    end = time.monotonic() + 3
+    while (left := cluster.processes() + cluster.local()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == []
 
 
 def _script(cluster: Cluster, name: str, text: str) -> str:
@@ -44,15 +44,20 @@ def _script(cluster: Cluster, name: str, text: str) -> str:
     return str(path)
 
 
+HANG = """\
+mkdir -p /run/net/eth9/device; cd /run/net/eth9; echo 1500 >mtu; echo up >operstate; echo 1 >type
+mount --bind /run/net /sys/class/net
+printf '#!/bin/sh\\nsleep 77 & sleep 77\\n' >/usr/local/bin/ethtool; chmod 755 /usr/local/bin/ethtool
+"""
+
+
 @pytest.fixture
 def hang(cluster: Cluster) -> Iterator[None]:
-    """A NIC on eight nodes makes ethtool hang."""
-    for i in range(1, int(HUNG) + 1):
-        cluster.on(i, "sh", "-c", "mkdir -p /run/net/eth9/device && cd /run/net/eth9 && echo 1500 >mtu && echo up >operstate"
-                   " && echo 1 >type && mount --bind /run/net /sys/class/net"
-                   " && printf '#!/bin/sh\nsleep 77 & sleep 77\n' >/usr/local/bin/ethtool && chmod 755 /usr/local/bin/ethtool")  # fmt: skip
+    """ethtool hangs on gpu1 to gpu8, and a NIC of theirs makes the agent call it."""
+    for i in range(1, 9):
+        cluster.on(i, "sh", "-ec", HANG)
     yield
-    for i in range(1, int(HUNG) + 1):
+    for i in range(1, 9):
         cluster.on(i, "sh", "-c", "umount /sys/class/net; rm /usr/local/bin/ethtool")
 
 
@@ -191,8 +196,8 @@ def test_without_a_fit_python_that_is_said(cluster: Cluster) -> None:
 def test_a_copy_that_was_tampered_with_is_replaced(cluster: Cluster) -> None:
     cluster.brctl("gpu5")
     agent = f"$(echo {CACHE}/*)/brctl/node/agent.py"
-    edit = f"cd /; file={agent}; touch -r $file /run/before; sed -i 's/import os/import xx/' $file; touch -r /run/before $file"
-    cluster.on(5, "sh", "-c", edit)
+    edit = "touch -r $file /run/before; sed -i 's/import os/import xx/' $file; touch -r /run/before $file"
+    cluster.on(5, "sh", "-c", f"file={agent}; {edit}")  # neither its size nor its modification time tells
     assert "import xx" in cluster.on(5, "sh", "-c", f"cat {agent}")
     run = cluster.brctl("gpu5")
     assert (run.code, run.reports["gpu5"]["notes"]) == (0, [])
@@ -298,7 +303,8 @@ def answer(payload, **lies):
     frame("ready", b"")
     frame("1", payload, **lies)
 
-report = {"node": "gpu1", "time": 0, "elapsed_s": 0, "errors": [{"kind": "\\x1b[31m", "message": "\\x1b]0;title\\x07\\u202e"}]}
+error = {"kind": "\\x1b[31m", "message": "\\x1b]0;title\\x07\\u202e"}
+report = {"node": "gpu1", "time": 0, "elapsed_s": 0, "errors": [error]}
 {
     "gpu1": lambda: forever(1, b"y" * 65536),
     "gpu2": lambda: forever(2, b"y" * 65536),
@@ -339,15 +345,16 @@ def test_a_hostile_node_harms_nobody_else(cluster: Cluster) -> None:
     assert "\x1b" not in run.out + run.err
     assert "\u202e" not in run.out + run.err
     assert "error: gpu7: \ufffd]0;title\ufffd\ufffd\n" in run.err
-    for i in (3, 6, 8, 9, 11):
-        cluster.on(i, "pkill", "-f", "hostile")  # they heed nothing, not the end of their stdin either
+    for i in range(1, 12):
+        cluster.on(i, "sh", "-c", "pkill -f [h]ostile || true")  # they do not heed the end of their stdin
     _all_ended(cluster)
 
 
 def test_exec_reaches_nodes_by_a_command(cluster: Cluster) -> None:
     pids = {i: cluster.init(i) for i in (10, 11)}
-    enter = _script(cluster, "enter", "#!/bin/sh\ncase $1 in " + " ".join(f"gpu{i}) pid={pid};;" for i, pid in pids.items())
-                    + " esac\nshift; exec nsenter -t $pid -m -u -p -n -- \"$@\"\n")  # fmt: skip
+    cases = " ".join(f"gpu{i}) pid={pid};;" for i, pid in pids.items())
+    text = f'case $1 in {cases} esac; shift; exec nsenter -t $pid -m -u -p -n -- "$@"'
+    enter = _script(cluster, "enter", f"#!/bin/sh\n{text}\n")
     run = cluster.brctl("gpu[10-11]", more=f"kind: exec, template: {enter} %host")
     assert (run.code, set(run.kinds.values())) == (0, {"ok"})
     assert run.reports["gpu10"]["inventory"]["kernel"]["hostname"] == "gpu10"
