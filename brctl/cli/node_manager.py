@@ -98,14 +98,24 @@ def _discovered(run: Session | FleetSession, reports: Sequence[Report]) -> tuple
 
 def _finish(reports: Sequence[Report], form: str, code: int, require_gpu: bool) -> int:
     """Say what goes to stderr, and add what --require-gpu asks. The table of many nodes has their errors itself."""
+    if len(reports) > 1 and form != "table":
+        _tell_silent(reports)
     for report in reports:
-        for error in report.errors if len(reports) == 1 or form != "table" else ():
+        for error in report.errors if len(reports) == 1 else ():
             tell(f"{report.node}: {error.message}", error.hint)
         gpus = (report.inventory.gpus if report.inventory else None) or ()
         if require_gpu and not report.errors and all(gpu.fault for gpu in gpus):
             tell(f"{report.node}: no GPU answers, and --require-gpu was given")
             code = INCOMPLETE
     return code
+
+
+def _tell_silent(reports: Sequence[Report]) -> None:
+    from ..fleet.fold import silences
+
+    for silence in silences(reports):
+        who = f"{silence.speaker}: " if silence.speaker else ""
+        tell(f"{silence.nodes}: {silence.error.kind}: {who}{silence.error.message}", silence.error.hint)
 
 
 @app.command(cls=Command)

@@ -82,7 +82,7 @@ def test_a_discovery(screen: Screen) -> None:
         "config      2 nodes\n"
         "slurm       2 nodes; missing: gpu002; unexpected: gpu003\n"
         "kubernetes  no answer: kubectl is not installed here\n"
-        "hosts:/x    1 nodes; 4 names like no node's are passed over\n"
+        "hosts:/x    1 nodes; 4 other names passed over\n"
         "2 answer  gpu[001,003]\n"
         "1 no answer  gpu002\n"
         "\n"
