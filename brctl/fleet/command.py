@@ -70,9 +70,11 @@ class _Child:
                 env={**os.environ, "LC_ALL": "C"},
                 start_new_session=True,
             )
-        except OSError as error:
+        except BaseException as error:
             self._close()
-            raise _cannot_start(argv[0], error) from None
+            if isinstance(error, OSError):
+                raise _cannot_start(argv[0], error) from None
+            raise
 
     def output(self, end: float) -> Output:
         with contextlib.suppress(subprocess.TimeoutExpired):

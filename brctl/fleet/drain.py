@@ -47,7 +47,7 @@ class Result(Enum):
 
     DRAINED = "drained"
     DRAINING = "draining"
-    """It takes no new jobs, and some still run."""
+    """It takes no new jobs, and some still run, or may."""
     RESUMED = "resumed"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
@@ -67,7 +67,7 @@ class Hindrance(NamedTuple):
     """Why a node that takes no new jobs is not empty."""
 
     result: Result
-    """DRAINING: jobs still run; BLOCKED: waiting longer alone will not help."""
+    """DRAINING: it may become empty by itself; BLOCKED: waiting longer alone will not help."""
     message: str
     hint: str | None = None
 
@@ -135,7 +135,7 @@ def before_drain(scheduler: str, node: str, state: NodeState | None, force: bool
     if state is None:
         return Outcome(node, Result.FAILED, f"{scheduler} has no such node")
     if state.ours and not force:
-        return Outcome(node, Result.UNCHANGED, f"{state.word} before: {state.reason}")
+        return Outcome(node, Result.UNCHANGED, f"drained before: {state.reason}")
     if (state.closed or (state.down and state.reason)) and not force:
         return Outcome(node, Result.REFUSED, _others(state), "leave it to them, or --force replaces their reason")
     return None

@@ -59,10 +59,9 @@ def _kubectl(*words: str) -> str:
 
 def _items(text: str) -> list[Any]:
     try:
-        items = json.loads(text)["items"]
+        return [item for item in json.loads(text)["items"] if isinstance(item, dict)]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise CommandFailedError("kubectl did not print a list in JSON") from None
-    return [item for item in items if isinstance(item, dict)]
 
 
 def _patch(state: NodeState, reason: str | None, unschedulable: bool | None) -> None:

@@ -67,9 +67,10 @@ def chosen(rows: Iterable[Row], filters: Sequence[str]) -> list[Row]:
 def arranged(rows: Iterable[Row], column: str) -> list[Row]:
     """The rows in the order of a column; `worst` begins with the worst. Raises ValueError where there is no such."""
     place = _column(column)
+    by_node = sorted(rows, key=lambda each: _natural(each.node))
     if column == "worst":
-        return sorted(rows, key=lambda each: _badness(each.worst))
-    return sorted(rows, key=lambda each: (each[place] is None, _natural(str(each[place]))))
+        return sorted(by_node, key=lambda each: _badness(each.worst))
+    return sorted(by_node, key=lambda each: (each[place] is None, _natural(str(each[place]))))
 
 
 def _worst(findings: Sequence[Finding]) -> str:

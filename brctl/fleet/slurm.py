@@ -68,7 +68,7 @@ def hindrance(state: NodeState | None) -> Hindrance | None:
         return Hindrance(Result.BLOCKED, f"{word}: somebody undid the drain", "ask who, then drain it again")
     if not state.responding:
         hint = "nobody knows whether its jobs have ended: look at the node and its slurmd"
-        return Hindrance(Result.BLOCKED, f"{state.word}: slurmd does not respond", hint)
+        return Hindrance(Result.DRAINING, f"{state.word}: slurmd does not respond", hint)
     if state.busy:
         return Hindrance(Result.DRAINING, f"{state.word}: jobs still run", "--wait TIME waits for their end")
     return None

@@ -71,9 +71,9 @@ _INVENTORY_COLUMNS = (
     Column("GPUs", right=True),
     Column("Model"),
     Column("Driver", rank=1),
-    Column("NICs", rank=3),
-    Column("Memory", rank=4, right=True),
-    Column("CPUs", rank=5, right=True),
+    Column("NICs", rank=5),
+    Column("Memory", rank=3, right=True),
+    Column("CPUs", rank=4, right=True),
     Column("Kernel", rank=2),
 )
 

@@ -84,7 +84,7 @@ def _said(said: Said) -> Text:
         if names:
             text.append(f"; {word}: ").append(node_set(names), style=style)
     if said.passed_over:
-        text.append(f"; {said.passed_over} names like no node's are passed over", style="dim")
+        text.append(f"; {said.passed_over} other names passed over", style="dim")
     return text
 
 

@@ -53,6 +53,11 @@ def test_within_braces_it_is_quoted(tmp_path: Path) -> None:
     )
 
 
+def test_of_very_many_nodes_none_is_left_out(tmp_path: Path) -> None:
+    path = _write(tmp_path, b"version: 1\ncluster: {name: c, nodes: 'gpu[0001-2000]'}\n")
+    assert add_nodes(path, ["gpu2001"]).new == b"version: 1\ncluster: {name: c, nodes: 'gpu[0001-2001]'}\n"
+
+
 def test_nothing_new_is_no_change(tmp_path: Path) -> None:
     path = _write(tmp_path, b"version: 1\ncluster: {name: c, nodes: gpu1}\n")
     assert add_nodes(path, ["gpu1"]).diff() == ()

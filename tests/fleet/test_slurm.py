@@ -91,7 +91,7 @@ def test_several_nodes() -> None:
             "IDLE+DRAIN+NOT_RESPONDING",
             "",
             Hindrance(
-                Result.BLOCKED,
+                Result.DRAINING,
                 "drained*: slurmd does not respond",
                 "nobody knows whether its jobs have ended: look at the node and its slurmd",
             ),
