@@ -130,7 +130,7 @@ def _host(seen: Inventory) -> Iterator[str]:
         counts = (("sockets", seen.cpu.sockets), ("numa_nodes", numa_nodes), ("threads", seen.cpu.threads))
         yield f"cpu: {{{', '.join(f'{key}: {count}' for key, count in counts if count)}}}"
     if seen.memory:
-        yield f"memory: {_fitted(seen.memory.total_bytes)}"
+        yield f"memory: {_fitted(seen.memory.total_bytes - memory_size.apart(seen.numa))}"
     mounts = [_quoted(target) for target in _mounts(seen)]
     if mounts:
         yield f"mounts: [{', '.join(mounts)}]"
@@ -155,7 +155,7 @@ def _mounts(seen: Inventory) -> Iterator[str]:
 
 def _tune(rails: list[Port]) -> list[str]:
     mtus = {port.nic.mtu for port in rails if port.nic and port.kind in _BY_INTERFACE}
-    if len(mtus) != 1:
+    if len(mtus) != 1 or not 1280 <= min(mtus) <= 65520:  # the config takes no others
         return []
     return ["", "tune: # what `node-manager check` also looks at", "  network:", f"    mtu: {mtus.pop()}"]
 

@@ -131,7 +131,9 @@ class Hardware(Section):
     accelerator: Accelerators = section("GPUs.")
     nics: Nics = section("Network interfaces.")
     cpu: Cpus = section("Processors.")
-    memory: types.Size | None = item(None, "What is fitted, held within 5 %: the kernel manages a little less.")
+    memory: types.Size | None = item(
+        None, "What is fitted, held within 5 %: the kernel manages a little less. A GPU's or CXL memory is not counted."
+    )
     mounts: Annotated[tuple[types.Folder, ...], Strict(False)] = item((), "File systems that must be mounted.")
 
 

@@ -122,8 +122,10 @@ WRONG = {
     "(write ADDRESS:PORT, the port 1 to 65535)",
     "monitor: {listen: '[::1]:99999'}": "8:19 monitor.listen: '[::1]:99999' has no port "
     "(write ADDRESS:PORT, the port 1 to 65535)",
-    "diagnose: {checks: {x: {y: high}}}": "8:28 diagnose.checks.x.y: a number is expected, not 'high' (number, at least 0)",
-    "diagnose: {checks: {x: {y: 1e999}}}": "8:28 diagnose.checks.x.y: a number is expected, not inf (number, at least 0)",
+    "diagnose: {checks: {x: {y: high}}}": "8:28 diagnose.checks.x.y: a number is expected, not 'high' "
+    "(number, at least 0)",
+    "diagnose: {checks: {x: {y: 1e999}}}": "8:28 diagnose.checks.x.y: a number is expected, not inf "
+    "(number, at least 0)",
     "tune: {numa_balancing: 7}": "8:24 tune.numa_balancing: 7 is no mode of NUMA balancing "
     "(write false, true, or the kernel's mask: 0 to 3)",
     "tune: {gpu: {power_limit: 300}}": "8:27 tune.gpu.power_limit: 300 has no unit "
@@ -190,7 +192,7 @@ CLUSTER = {
     ],
     "nodes: n1\n  groups: {g: {nodes: n2}}": ["5:23 cluster.groups.g.nodes: not among cluster.nodes: n2"],
     "nodes: n1\n  groups: {g: {nodes: n1}, h: {nodes: '@g'}}": [
-        "5:37 cluster.groups.h.nodes: a group or wildcard means nothing here: write the nodes themselves"
+        "5:39 cluster.groups.h.nodes: a group or wildcard means nothing here: write the nodes themselves"
     ],
     "nodes: n1\n  groups: {g: {nodes: 'n[2-1]'}}": [
         '5:23 cluster.groups.g.nodes: not a node set: bad range: "invalid values in range : "2-1""'

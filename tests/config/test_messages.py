@@ -1,6 +1,8 @@
 """What a newcomer reads: each of these is mended from the message alone."""
 
-from .conftest import Refuse
+import pytest
+
+from .conftest import Load, Refuse
 
 
 def text(refused: Refuse, config: str) -> str:
@@ -99,3 +101,59 @@ def test_a_long_value_is_cut_and_escapes_stay_out(refused: Refuse) -> None:
     assert mistake.show().startswith("error: c.yaml:8:8: comm.?[31mred: unknown key\n")
     (mistake,) = refused("comm: {backend: " + "x" * 5000 + "}\n")
     assert all(len(line) < 510 for line in mistake.show().splitlines())
+
+
+def test_hardware_without_a_group(refused: Refuse) -> None:
+    assert text(refused, "hardware:\n  nics: {speed: 400Gb/s, sped: 1}\n") == (
+        "error: c.yaml:9:3: hardware.nics: it stands without a group\n"
+        "    9 |   nics: {speed: 400Gb/s, sped: 1}\n"
+        "      |   ^\n"
+        "hint: put one above it, or `all`: hardware.all.nics"
+    )
+
+
+def test_each_is_told_once(refused: Refuse) -> None:
+    config = (
+        "hardware: {memory: 64GiB, mounts: [/data], accelerator: {}, compute: {cpu: {sockets: 2}}}\ncomm: {rials: 8}\n"
+    )
+    assert [mistake.path for mistake in refused(config)] == [
+        "hardware.memory",
+        "hardware.mounts",
+        "hardware.accelerator",
+        "comm.rials",
+    ]
+
+
+def test_a_group_may_have_such_a_name(config: Load) -> None:
+    head = "version: 1\ncluster: {name: c, nodes: n1, groups: {cpu: {nodes: n1}}}\n"
+    assert config(head + "hardware: {cpu: {memory: 64GiB}}\n").node("n1").hardware.memory == 64 << 30
+
+
+def test_a_group_under_an_override(refused: Refuse) -> None:
+    (mistake,) = refused("overrides: [{nodes: gpu1, hardware: {compute: {nics: {count: 7}}}}]\n")
+    assert (mistake.path, mistake.message) == ("overrides[0].hardware.compute", "unknown key")
+    assert mistake.hint == "leave the group out: `nodes` says which are meant"
+    (mistake,) = refused("overrides: [{nodes: gpu1, hardware: {nisc: {count: 7}}}]\n")
+    assert mistake.hint == "did you mean 'nics'?"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("overrides: [{nodes: [gpu1, 'gpu[3-4]']}]", 'write "gpu1,gpu[3-4]"'),
+        ("hardware: {all: {nics: {interfaces: [ens1, ens2]}}}", 'write "ens1,ens2"'),
+        ("hardware: {all: {accelerator: {driver: ['>=550', <600]}}}", 'write ">=550,<600"'),
+        ("transport: {user: [root]}", "text without blanks or a leading dash"),
+        ("monitor: {peers: {a: b}}", "node set"),
+        ("transport: {tree: 'gw[1-2]'}", 'write {gateways: "gw[1-2]"}'),
+        ("overrides: ['@rack']", 'write {nodes: "@rack"}'),
+    ],
+)
+def test_what_to_write_instead(wrong: str, hint: str, refused: Refuse) -> None:
+    (mistake,) = refused(wrong + "\n")
+    assert mistake.hint == hint
+
+
+def test_a_group_written_as_its_nodes(refused: Refuse) -> None:
+    (mistake,) = refused("version: 1\ncluster: {name: c, nodes: 'n[1-2]', groups: {g: n1}}\n")
+    assert (mistake.path, mistake.hint) == ("cluster.groups.g", 'write {nodes: "n1"}')

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from brctl.config.load import load
 from brctl.config.mistake import ConfigError, Mistake
+from brctl.node.diagnose.engine import registry
 
 EXAMPLE = (Path(__file__).resolve().parents[2] / "cluster-config.example.yaml").read_text()
 BITS = (
@@ -83,7 +84,7 @@ def judge(data: bytes) -> None:
 def mistakes_in(path: Path) -> tuple[Mistake, ...]:
     """None for a Config."""
     try:
-        load(path)
+        load(path, registry())
     except ConfigError as error:
         return error.mistakes
     return ()
@@ -156,3 +157,49 @@ def test_bombs(text: str) -> None:
     mistakes = mistakes_in(Path("bomb.yaml"))
     assert sum(len(mistake.show()) for mistake in mistakes) < 100_000
     assert time.process_time() - began < 10
+
+
+def cluster(nodes: str, groups: str = "") -> str:
+    return f"version: 1\ncluster:\n  name: c\n  nodes: '{nodes}'\n" + ("  groups:\n" + groups if groups else "")
+
+
+def lines(form: str, count: int) -> str:
+    return "".join(form.format(i) for i in range(1, count + 1))
+
+
+LARGE = cluster("n[1-16384]")
+LETTERS = "abcdefghijklmn"
+BITWISE = "".join(f"{letter}[0-1]" for letter in LETTERS)
+HALVES = "".join(
+    f"  - {{nodes: '{BITWISE.replace(f'{letter}[0-1]', f'{letter}1')}', comm: {{env: {{K{letter}: 1}}}}}}\n"
+    for letter in LETTERS
+)
+"""Each of 16384 nodes has its own choice of these overrides."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        cluster("n[1-16384]", lines("    g{}: {{nodes: 'n[1-16384]'}}\n", 200)),
+        cluster("n[1-16384]", lines("    g{0}: {{nodes: n{0}}}\n", 9000)),
+        cluster("x", lines("    g{0}: {{nodes: 'n[{0}-16384]'}}\n", 20)),
+        LARGE + "overrides:\n" + lines("  - {{nodes: n1, monitor: {{peers: 'n[{}-16384]'}}}}\n", 1000),
+        LARGE + "overrides:\n" + lines("  - {{nodes: '" + "@all," * 60 + "n{}'}}\n", 1000),
+        LARGE + "overrides:\n" + lines("  - {{nodes: 'n*!n{}'}}\n", 100),
+        cluster("n[1-512]", lines("    " + "g" * 240 + "{0}: {{nodes: n{0}}}\n", 512))
+        + "overrides:\n"
+        + lines("  - {{nodes: '@" + "h" * 200 + "g" * 40 + "{}'}}\n", 1024),
+        LARGE + "diagnose:\n  checks:\n" + lines("    gpu-memroy{}: {{}}\n", 9000),
+        LARGE + "tune:\n  gpu:\n    power_limit:\n" + lines("      A{}: 10%\n", 9000),
+        cluster(BITWISE) + "comm:\n  env:\n" + lines("    A{}: 1\n", 9000) + "overrides:\n" + HALVES,
+    ],
+    ids=[
+        *("groups too large", "groups too many", "unknown nodes", "peers", "lookups", "wildcards", "unknown groups"),
+        *("unknown checks", "power limits", "every choice of overrides"),
+    ],
+)
+def test_text_that_names_much(text: str) -> None:
+    began = time.process_time()
+    Path("bomb.yaml").write_text(text)
+    mistakes_in(Path("bomb.yaml"))
+    assert time.process_time() - began < 4

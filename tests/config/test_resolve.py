@@ -42,7 +42,7 @@ def test_what_a_node_is_expected_to_be(config: Load) -> None:
     loaded = config(FULL)
     gpus = ExpectedAccelerator("nvidia", "NVIDIA H200", 8, 143771 << 20, ">=550", None, 18)
     nics = ExpectedNics("ens*np*", 8, 400_000, "roce", "28.*")
-    plain = Expected("compute", gpus, nics, ExpectedCpu(2, 2, 224), 2 << 40, (), 9000, "ens*np*")
+    plain = Expected(gpus, nics, ExpectedCpu(2, 2, 224), 2 << 40, (), 9000, "ens*np*")
     assert expected(loaded.node("gpu1")) == plain
     assert expected(loaded.node("gpu2")) == plain._replace(mounts=("/data", "/scratch"), mtu_interfaces="ens1*")
     assert expected(loaded.node("gpu3")) == plain._replace(

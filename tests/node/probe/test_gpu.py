@@ -89,6 +89,31 @@ def test_what_was_read_before_a_gpu_was_lost(dgx_h100_nvml: Plain, gpus: Any) ->
     assert (gpu.telemetry, gpu.limits, gpu.processes) == (None, None, None)
 
 
+def test_virtual_functions_are_no_gpus_of_the_host(dgx_h100_nvml: Plain, gpus: Any) -> None:
+    """Those of a vGPU host: of the same class, held by the same driver, and unknown to NVML."""
+    pci = gpus.pci(dgx_h100_nvml)
+    parts = [pci[0]._replace(address="0000:19:00.{}".format(n), physical_function=pci[0].address) for n in range(1, 5)]
+    reading = gpus.read(dgx_h100_nvml, pci=[*pci, *parts])
+    assert reading == gpus.read(dgx_h100_nvml)
+    assert len(reading.gpus) == 8
+
+
+def test_a_gpu_whose_file_cannot_be_read_costs_its_own_uuid(
+    dgx_h100_nvml: Plain, monkeypatch: pytest.MonkeyPatch, gpus: Any
+) -> None:
+    read = gpus.host.read
+
+    def fail(host: Any, path: str) -> Any:
+        if "0000:5d:00.0" in path:
+            raise OSError(5, "Input/output error", path)
+        return read(host, path)
+
+    monkeypatch.setattr(gpus.host, "read", fail)
+    reading = gpus.read(gpus.lost(dgx_h100_nvml, 3, 5))
+    assert (row(reading, 3).pci, row(reading, 3).uuid) == ("0000:5d:00.0", None)
+    assert row(reading, 5).uuid == dgx_h100_nvml["gpus"][5]["uuid"]
+
+
 def test_a_gpu_that_hangs(dgx_h100_nvml: Plain, monkeypatch: pytest.MonkeyPatch, gpus: Any) -> None:
     monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
     monkeypatch.setattr(nvml_errors, "HANG_S", 1.0)

@@ -148,15 +148,9 @@ def test_the_second_port_fails(machine: Any) -> None:
 
 def other(name: str, **attributes: Any) -> Dict[str, Any]:
     """A second HCA, on which some attributes of its port are otherwise."""
-    files = {}
-    for path, value in infiniband().items():
-        moved = path.replace("mlx5_0", name).replace("0000:1a:00.0", "0000:1b:00.0")
-        link = isinstance(value, dict) and "link" in value
-        moved_link = str(value).replace("mlx5_0", name).replace("0000:1a:00.0", "0000:1b:00.0")
-        files[moved] = json.loads(moved_link.replace("'", '"')) if link else value
-        attribute = path.rpartition("/ports/1/")[2]
-        files[moved] = attributes.get(attribute, files[moved])
-    return files
+    text = json.dumps(infiniband()).replace("mlx5_0", name).replace("0000:1a:00.0", "0000:1b:00.0")
+    files: Dict[str, Any] = json.loads(text)
+    return {path: attributes.get(path.rpartition("/ports/1/")[2], value) for path, value in files.items()}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +169,7 @@ def test_a_value_that_fails_costs_itself_alone(machine: Any, attribute: str, fie
     assert reading.facts == (good[0], good[1]._replace(**fields))
     (problem,) = reading.problems
     message = "/sys/class/infiniband/mlx5_1/ports/1/{}: Input/output error".format(attribute)
-    assert (problem.part, problem.subject, problem.field) == ("rdma", "mlx5_1", list(fields)[0])
+    assert (problem.part, problem.subject, problem.field) == ("rdma", "mlx5_1", next(iter(fields)))
     assert problem.message == message
 
 

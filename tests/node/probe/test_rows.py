@@ -54,8 +54,8 @@ def test_after_a_call_that_hangs_nothing_more_is_asked() -> None:
 
 def test_a_row_that_never_came_to_be_is_a_problem_or_nothing() -> None:
     broken, gone = Row("fans", "fan1"), Row("fans", "fan2")
-    broken.run(lambda row: fail(KeyError("rpm")))
-    gone.run(lambda row: None)
+    broken.run(lambda _: fail(KeyError("rpm")))
+    gone.run(lambda _: None)
     assert collected([broken, gone]) == Reading((), (Problem("fans", "error", "fan1: 'rpm'", "fan1"),))
 
 

@@ -70,3 +70,15 @@ def test_nothing_declared(dgx: Inventory, examine: Callable[..., Any]) -> None:
     assert (found.status, found.summary) == (Status.NA, "GPUs: 8, no number declared")
     (found,) = examine(dgx, Expected(accelerator=ExpectedAccelerator(nvlinks=18)))
     assert (found.status, found.summary) == (Status.NA, "GPUs: 8, no number declared")
+
+
+def test_a_vgpu_hosts_virtual_functions_do_not_count(
+    dgx: Inventory, declared: Expected, examine: Callable[..., Any]
+) -> None:
+    (board,) = [device for device in dgx.pci or () if device.address == "0000:53:00.0"]
+    parts = [
+        board._replace(address="0000:53:00.{}".format(number), physical_function=board.address)
+        for number in range(1, 5)
+    ]
+    (found,) = examine(dgx._replace(gpus=None, pci=(*(dgx.pci or ()), *parts)), declared)
+    assert (found.status, found.summary) == (Status.PASS, "8 of 8 GPUs")

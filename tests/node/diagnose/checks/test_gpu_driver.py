@@ -134,3 +134,15 @@ def test_a_driver_that_hangs(dgx: Inventory, examine: Callable[..., Any]) -> Non
     problem = Problem("gpus", "hung", "nvmlInitWithFlags did not return within 8 s")
     (found,) = examine(dgx._replace(accelerator_driver=None, gpus=None, problems=(problem,)))
     assert (found.status, found.reason, found.summary) == (Status.UNKNOWN, "hung", problem.message)
+
+
+def test_one_device_that_could_not_be_read_does_not_hide_the_reason(
+    dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    odd = Problem("pci", "hung", "read /sys/bus/pci/devices/0000:18:00.0/max_link_speed", "0000:18:00.0")
+    why = Problem("gpus", "no-driver", "nvmlInitWithFlags: Driver Not Loaded")
+    seen = dgx._replace(accelerator_driver=None, gpus=None, problems=(odd, why))
+    (found,) = examine(seen)
+    assert (found.status, found.evidence[0].value) == (Status.CRIT, why.message)
+    (found,) = examine(seen._replace(pci=(), problems=(odd,)))
+    assert (found.status, found.summary) == (Status.NA, "no NVIDIA GPU on the PCI bus")

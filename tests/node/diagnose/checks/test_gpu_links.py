@@ -2,7 +2,7 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from brctl.node.facts import GpuFault, GpuLink, Inventory
+from brctl.node.facts import GpuFabric, GpuFault, GpuLink, Inventory
 from brctl.node.report import HOST, Evidence, Finding, Status, Subject
 from brctl.node.request import Expected, ExpectedAccelerator
 
@@ -128,3 +128,49 @@ def test_a_lost_gpu_is_left_out(
             Status.PASS,
             "7 of 8 GPUs: 18 active NVLinks; not read: GPU 3",
         )
+
+
+def bridged(dgx: Inventory, *numbers: Optional[int]) -> Inventory:
+    """PCIe boards with these numbers of active links."""
+    gpus = tuple(
+        gpu._replace(
+            links=None if number is None else links(number, 12),
+            unsupported=("nvmlDeviceGetNvLinkState",) if number is None else (),
+        )
+        for gpu, number in zip(dgx.gpus or (), numbers)
+    )
+    return dgx._replace(gpus=gpus, pci=())
+
+
+@pytest.mark.parametrize(
+    ("numbers", "summary"),
+    [
+        ((12, 12, 0), "bridged in part: 2 of 3 GPUs; no active NVLink: GPU 2"),
+        ((4, 4, 4, 4, 4, 4, 0, 0), "bridged in part: 6 of 8 GPUs; no active NVLink: GPU 6, GPU 7"),
+        ((12, None, 12, 0), "bridged in part: 2 of 4 GPUs; no active NVLink: GPU 1, GPU 3"),
+    ],
+)
+def test_boards_of_which_some_are_bridged(
+    dgx: Inventory, examine: Callable[..., Any], numbers: Any, summary: str
+) -> None:
+    (found,) = examine(bridged(dgx, *numbers))
+    assert (found.status, found.summary) == (Status.INFO, summary)
+
+
+def test_a_bridged_board_lacks_some_links(dgx: Inventory, examine: Callable[..., Any]) -> None:
+    info, odd = examine(bridged(dgx, 12, 12, 12, 8, 0, 0))
+    assert (info.status, odd.status, odd.subject) == (Status.INFO, Status.WARN, GPU3)
+    assert odd.summary == "GPU 3: 8 active NVLinks, 3 siblings: 12 active NVLinks"
+
+
+def test_bridges_join_pairs_so_three_boards_of_four_have_lost_one(dgx: Inventory, examine: Callable[..., Any]) -> None:
+    (found,) = examine(bridged(dgx, 12, 12, 12, 0))
+    assert (found.status, found.subject) == (Status.WARN, GPU3)
+
+
+def test_a_fabric_is_of_switches_also_where_none_is_on_the_bus(dgx: Inventory, examine: Callable[..., Any]) -> None:
+    seen = bridged(dgx, 12, 12, 12, 0, 12, 12, 12, 0)
+    fabric = GpuFabric("completed", "Success", 0, None, None)
+    on_fabric = tuple(gpu._replace(fabric=fabric) for gpu in seen.gpus or ())
+    found = examine(seen._replace(gpus=on_fabric))
+    assert [(one.status, one.subject.name) for one in found] == [(Status.CRIT, "GPU 3"), (Status.CRIT, "GPU 7")]

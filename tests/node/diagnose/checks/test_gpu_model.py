@@ -97,3 +97,11 @@ def test_no_gpu_could_be_read(dgx: Inventory, declared: Expected, examine: Calla
     gpus[5] = gpus[5]._replace(fault=hung)
     (found,) = examine(dgx._replace(gpus=tuple(gpus)), declared)
     assert found.reason == "hung"
+
+
+def test_several_models_may_be_declared(mixed: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    want = Expected(accelerator=ExpectedAccelerator(model="NVIDIA H100 80GB HBM3, NVIDIA H200"))
+    (found,) = examine(mixed("NVIDIA H200", 3), want)
+    assert found.status is Status.PASS
+    (found,) = examine(mixed("NVIDIA B200", 3), want)
+    assert (found.status, found.subject.name) == (Status.CRIT, "GPU 3")

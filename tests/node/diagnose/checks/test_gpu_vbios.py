@@ -72,3 +72,12 @@ def test_gpus_that_show_none(mixed: Callable[..., Inventory], declared: Expected
     assert found.summary == ("no GPUs to judge; no value: GPU 0, GPU 1, GPU 2, GPU 3, GPU 4, GPU 5, GPU 6, GPU 7")
     (found,) = examine(mixed(None, 3), Expected(accelerator=ExpectedAccelerator()))
     assert (found.status, found.summary) == (Status.PASS, "7 of 8 GPUs: VBIOS 96.00.99.00.01; no value: GPU 3")
+
+
+def test_several_versions_may_be_declared(with_gpu: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    want = Expected(accelerator=ExpectedAccelerator(vbios="96.00.99.*,96.00.89.*"))
+    identity = (with_gpu(3).gpus or ())[3].identity
+    (found,) = examine(with_gpu(3, identity=identity._replace(vbios="96.00.89.00.01")), want)
+    assert found.status is Status.PASS
+    (found,) = examine(with_gpu(3, identity=identity._replace(vbios="96.00.74.00.01")), want)
+    assert (found.status, found.subject.name) == (Status.WARN, "GPU 3")

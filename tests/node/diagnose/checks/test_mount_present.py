@@ -53,3 +53,26 @@ def test_what_is_never_written_may_be_read_only(
 def test_nothing_declared(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx)
     assert (found.status, found.summary) == (Status.NA, "no mounts declared")
+
+
+@pytest.mark.parametrize(
+    ("fstype", "status"),
+    [
+        ("ext4", Status.CRIT),
+        ("btrfs", Status.CRIT),
+        ("zfs", Status.CRIT),
+        ("nfs4", Status.INFO),
+        ("lustre", Status.INFO),
+        ("fuse", Status.INFO),  # CVMFS
+        ("overlay", Status.INFO),
+        ("erofs", Status.PASS),
+    ],
+)
+def test_what_read_only_means_depends_on_the_file_system(
+    dgx: Inventory, declared: Expected, examine: Callable[..., Any], fstype: str, status: Status
+) -> None:
+    (found,) = examine(dgx._replace(mounts=(Mount("/data", "there", fstype, True),)), declared)
+    assert found.status is status
+    if status is Status.INFO:
+        assert found.summary == "/data ({} from there) is read-only".format(fstype)
+        assert found.remedy is None

@@ -2,7 +2,7 @@ from typing import Any, Callable
 
 import pytest
 
-from brctl.node.facts import Inventory
+from brctl.node.facts import Inventory, Problem
 from brctl.node.report import HOST, Evidence, Finding, Status, Subject
 from brctl.node.request import Expected, ExpectedNics
 
@@ -59,3 +59,29 @@ def test_what_the_rdma_device_says(with_nic: Callable[..., Inventory], examine: 
 def test_nics_that_show_none(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx, Expected(nics=ExpectedNics("eno1", firmware="28.*")))
     assert (found.status, found.summary) == (Status.NA, "no NICs to judge; no value: eno1")
+
+
+@pytest.mark.parametrize("patterns", ["28.41.*,28.39.*", "28.39.1002, 28.41.1000"])
+def test_several_versions_may_be_declared(
+    with_nic: Callable[..., Inventory], examine: Callable[..., Any], patterns: str
+) -> None:
+    want = Expected(nics=ExpectedNics("ens*np*", firmware=patterns))
+    (found,) = examine(with_nic(2, firmware="28.39.1002"), want)
+    assert found.status is Status.PASS
+    (found,) = examine(with_nic(2, firmware="28.36.1010"), want)
+    assert (found.status, found.summary) == (
+        Status.WARN,
+        "ens3np0: firmware 28.36.1010, expected {}".format(patterns),
+    )
+
+
+def test_ethtool_that_hung(with_nic: Callable[..., Inventory], declared: Expected, examine: Callable[..., Any]) -> None:
+    """Where the RDMA device tells the firmware too, nothing is missing."""
+    seen = with_nic(2, firmware=None)
+    problem = Problem("nics", "hung", "ethtool -i ens3np0 did not return within 3 s", "ens3np0")
+    (found,) = examine(seen._replace(problems=(problem,)), declared)
+    assert found.status is Status.PASS
+    rdma = tuple(port._replace(firmware=None) for port in seen.rdma or ())
+    (found,) = examine(seen._replace(rdma=rdma, problems=(problem,)), declared)
+    assert (found.status, found.reason, found.subject.name) == (Status.UNKNOWN, "hung", "ens3np0")
+    assert found.summary == problem.message

@@ -2,7 +2,7 @@ from typing import Any, Callable
 
 import pytest
 
-from brctl.node.facts import Inventory
+from brctl.node.facts import Inventory, Problem
 from brctl.node.report import HOST, Evidence, Finding, Status, Subject
 from brctl.node.request import Expected, ExpectedNics
 
@@ -59,3 +59,61 @@ def test_a_bond_has_the_rdma_device_of_its_ports(dgx: Inventory, examine: Callab
         dgx._replace(nics=nics, rdma=tuple(ports)), Expected(nics=ExpectedNics("bond0,ens*", kind="roce"))
     )
     assert (found.status, found.summary) == (Status.PASS, "2 of 2 NICs: RoCE")
+
+
+@pytest.fixture
+def lag(dgx: Inventory) -> Inventory:
+    """RoCE on a bond of both ports of one card, whose RDMA device is on the first function alone."""
+    bond, port, other, *_ = dgx.nics or ()
+    nics = (
+        bond._replace(name="bond0", kind="bond", lower=("ens6f0np0", "ens6f1np1"), pci=None),
+        port._replace(name="ens6f0np0", master="bond0", rdma="mlx5_bond_0"),
+        other._replace(name="ens6f1np1", master="bond0", rdma=None),
+    )
+    rdma = (dgx.rdma or ())[0]._replace(device="mlx5_bond_0", netdev="bond0")
+    return dgx._replace(nics=nics, rdma=(rdma,))
+
+
+@pytest.mark.parametrize("patterns", ["ens6*", None])
+@pytest.mark.parametrize("kind", ["roce", "ethernet", None])
+def test_the_ports_of_a_bond_with_an_rdma_device(
+    lag: Inventory, examine: Callable[..., Any], patterns: Any, kind: Any
+) -> None:
+    (found,) = examine(lag, Expected(nics=ExpectedNics(patterns, kind=kind)))
+    assert (found.status, found.summary) == (Status.PASS, "2 of 2 NICs: RoCE")
+
+
+def test_a_vlan_has_the_kind_of_what_it_stands_on(lag: Inventory, examine: Callable[..., Any]) -> None:
+    bond = (lag.nics or ())[0]
+    vlan = bond._replace(name="bond0.7", kind="vlan", lower=("bond0",))
+    want = Expected(nics=ExpectedNics("bond0.7", kind="roce"))
+    (found,) = examine(lag._replace(nics=(*(lag.nics or ()), vlan)), want)
+    assert (found.status, found.summary) == (Status.PASS, "1 of 1 NICs: RoCE")
+
+
+def test_an_ipoib_interface_is_infiniband_also_with_a_partition_key(
+    dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    nic = (dgx.nics or ())[1]._replace(name="ib0", mac=":".join(["00"] * 20))
+    key = nic._replace(name="ib0.8001", kind="virtual", pci=None, rdma=None)
+    hca = (dgx.rdma or ())[0]._replace(link_layer="InfiniBand", netdev="ib0")
+    want = Expected(nics=ExpectedNics("ib0,ib0.8001", kind="infiniband"))
+    (found,) = examine(dgx._replace(nics=(nic, key), rdma=(hca,)), want)
+    assert (found.status, found.summary) == (Status.PASS, "2 of 2 NICs: InfiniBand")
+
+
+def test_efa(dgx: Inventory, examine: Callable[..., Any]) -> None:
+    bare = tuple(port._replace(link_layer="Unspecified", netdev=None) for port in dgx.rdma or ())
+    seen = dgx._replace(nics=(dgx.nics or ())[:1], rdma=bare)
+    (found,) = examine(seen, Expected(nics=ExpectedNics(kind="efa")))
+    assert (found.status, found.summary) == (Status.PASS, "8 of 8 NICs: EFA")
+    (found,) = examine(seen, Expected(nics=ExpectedNics(kind="infiniband")))
+    assert (found.status, found.summary) == (Status.CRIT, "8 of 8 NICs: EFA, expected infiniband")
+
+
+def test_a_device_that_could_not_be_read(dgx: Inventory, declared: Expected, examine: Callable[..., Any]) -> None:
+    problem = Problem("rdma", "error", "mlx5_3: /sys/class/infiniband/mlx5_3/ports: Input/output error", "mlx5_3")
+    rdma = tuple(port for port in dgx.rdma or () if port.device != "mlx5_3")
+    (found,) = examine(dgx._replace(rdma=rdma, problems=(problem,)), declared)
+    assert (found.status, found.reason, found.subject.name) == (Status.UNKNOWN, "error", "ens4np0")
+    assert found.summary == problem.message

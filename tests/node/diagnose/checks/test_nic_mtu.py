@@ -113,3 +113,21 @@ def test_a_bond_and_its_ports_are_no_siblings_of_rails(
 ) -> None:
     (found,) = examine(bonded(1500, 1500, 1500))
     assert (found.status, found.summary) == (Status.PASS, "6 of 8 NICs: MTU 9000, 2 of 8 NICs: MTU 1500")
+
+
+def test_two_bonds_are_no_siblings(bonded: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    """bond0 for management, bond1 for storage, on the same cards."""
+    seen = bonded(9000, 9000, 9000)
+    bond, *nics = seen.nics or ()
+    nics[5] = nics[5]._replace(master="bond1", mtu=1500)
+    nics[6] = nics[6]._replace(master="bond1", mtu=1500)
+    (found,) = examine(seen._replace(nics=(bond, bond._replace(name="bond1", mtu=1500), *nics)))
+    assert (found.status, found.summary) == (Status.PASS, "6 of 8 NICs: MTU 9000, 2 of 8 NICs: MTU 1500")
+
+
+def test_a_port_unlike_the_other_in_its_bond(bonded: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    found = examine(bonded(9000, 9000, 1500))
+    assert [(one.status, one.summary) for one in found] == [
+        (Status.WARN, "siblings differ: MTU 9000 on ens7np0; MTU 1500 on ens8np0"),
+        (Status.WARN, "ens8np0: MTU 1500, its bond bond0: MTU 9000"),
+    ]

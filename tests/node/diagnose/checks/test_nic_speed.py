@@ -2,7 +2,7 @@ from typing import Any, Callable
 
 import pytest
 
-from brctl.node.facts import Inventory
+from brctl.node.facts import Inventory, Problem
 from brctl.node.report import HOST, Evidence, Finding, Status, Subject
 from brctl.node.request import Expected, ExpectedNics, Override
 
@@ -131,3 +131,58 @@ def test_a_link_without_a_speed(
 ) -> None:
     (found,) = examine(with_nic(3, speed_mbps=None), declared)
     assert (found.status, found.summary) == (Status.PASS, "7 of 8 NICs: 400 Gb/s; no speed: ens4np0")
+
+
+def test_ports_of_a_bond_are_no_siblings_of_rails(dgx: Inventory, examine: Callable[..., Any]) -> None:
+    """Two ports of the rails' type of card, at a storage switch of half the speed."""
+    nics = [
+        nic._replace(master="bond0", speed_mbps=200000) if nic.name in ("ens7np0", "ens8np0") else nic
+        for nic in dgx.nics or ()
+    ]
+    (found,) = examine(dgx._replace(nics=tuple(nics)))
+    assert (found.status, found.summary) == (Status.PASS, "6 of 8 NICs: 400 Gb/s, 2 of 8 NICs: 200 Gb/s")
+
+
+@pytest.mark.parametrize("declares", [True, False])
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"speed_mbps": None}, "speed_mbps"),
+        ({"speed_mbps": None, "carrier": None}, None),
+    ],
+)
+def test_one_that_could_not_be_read(
+    with_nic: Callable[..., Inventory],
+    declared: Expected,
+    examine: Callable[..., Any],
+    fields: Any,
+    field: Any,
+    declares: bool,
+) -> None:
+    problem = Problem("nics", "hung", "read /sys/class/net/ens4np0/speed did not return within 3 s", "ens4np0", field)
+    seen = with_nic(3, **fields)._replace(problems=(problem,))
+    (found,) = examine(seen, declared if declares else None)
+    assert (found.status, found.reason, found.subject) == (Status.UNKNOWN, "hung", RAIL3)
+    assert found.summary == problem.message
+    nics = tuple(nic._replace(speed_mbps=200000) if nic.name == "ens2np0" else nic for nic in seen.nics or ())
+    found = examine(seen._replace(nics=nics), declared if declares else None)
+    assert [(one.status, one.subject.name) for one in found] == [
+        (Status.UNKNOWN, "ens4np0"),
+        (Status.CRIT if declares else Status.WARN, "ens2np0"),
+    ]
+
+
+def test_a_carrier_that_could_not_be_read_is_there_where_a_speed_is(
+    with_nic: Callable[..., Inventory], declared: Expected, examine: Callable[..., Any]
+) -> None:
+    problem = Problem("nics", "error", "/sys/class/net/ens4np0/carrier: Input/output error", "ens4np0", "carrier")
+    (found,) = examine(with_nic(3, carrier=None)._replace(problems=(problem,)), declared)
+    assert (found.status, found.summary) == (Status.PASS, "8 of 8 NICs: 400 Gb/s")
+
+
+def test_infiniband_that_could_not_be_read(dgx: Inventory, declared: Expected, examine: Callable[..., Any]) -> None:
+    ports = [port._replace(link_layer="InfiniBand") for port in dgx.rdma or ()]
+    ports[3] = ports[3]._replace(state=None, rate_gbps=None)
+    problem = Problem("rdma", "error", "mlx5_3/ports/1/state: Input/output error", "mlx5_3", "state")
+    (found,) = examine(dgx._replace(rdma=tuple(ports), problems=(problem,)), declared)
+    assert (found.status, found.subject, found.summary) == (Status.UNKNOWN, RAIL3, problem.message)
