@@ -11,8 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from brctl.cli import discover, fleet, run
+from brctl.cli import discover, run
+from brctl.cli.common import Common
 from brctl.config.load import load
+from brctl.fleet import engine
 from brctl.fleet import kubernetes
 from brctl.fleet.command import CommandFailedError
 from brctl.fleet.drain import MARK, Outcome, Result, drain
@@ -320,7 +322,7 @@ def test_a_verdict_closes_and_evicts_nobody(
 ) -> None:
     api.add_pod("gpu001", "train-0")
     reports = (look("gpu001", "dgx-h100+gpu3-lost"), look("gpu002"))
-    monkeypatch.setattr(fleet, "_ask_all", lambda *_: reports)
+    monkeypatch.setattr(engine, "ask_all", lambda *_, **__: reports)
     code, out = _brctl(capsys, "-w", "gpu[001-002]", "node-manager", "check", "--act")
     assert code == 1
     assert "DRAINING   gpu001  takes no new jobs: brctl: gpu-responding: GPU 3\n" in out
@@ -334,7 +336,7 @@ def test_a_verdict_closes_and_evicts_nobody(
 def test_what_discover_hears(api: Api) -> None:
     api.nodes["gpu004.example"] = _node("gpu004.example")
     config = load(Path("cluster-config.yaml"))
-    (_, said) = discover.ask(fleet.Common(), config)
+    (_, said) = discover.ask(Common(), config)
     assert (said.error, said.missing, said.unexpected) == (None, ("gpu003",), ("gpu004.example",))
 
 

@@ -128,7 +128,8 @@ def test_a_command_that_hangs_costs_its_own_limit_and_no_more(cluster: Cluster, 
     run = cluster.brctl("gpu[1,9]")
     assert set(run.kinds.values()) == {"ok"}
     (problem,) = (each for each in run.reports["gpu1"]["inventory"]["problems"] if each["part"] == "nics")
-    assert problem == {"part": "nics", "reason": "hung", "message": "ethtool -i eth9 did not return within 3 s"}
+    assert (problem["reason"], problem["subject"]) == ("hung", "eth9")
+    assert problem["message"] == "ethtool -i eth9 did not return within 3 s"
     _all_ended(cluster)
 
 
@@ -344,7 +345,7 @@ def test_a_hostile_node_harms_nobody_else(cluster: Cluster) -> None:
     assert (run.code, set(run.reports)) == (3, set(run.kinds))
     assert "\x1b" not in run.out + run.err
     assert "\u202e" not in run.out + run.err
-    assert "error: gpu7: \ufffd]0;title\ufffd\ufffd\n" in run.err
+    assert "error: gpu7: \ufffd[31m: \ufffd]0;title\ufffd\ufffd\n" in run.err
     for i in range(1, 12):
         cluster.on(i, "sh", "-c", "pkill -f [h]ostile || true")  # they do not heed the end of their stdin
     _all_ended(cluster)

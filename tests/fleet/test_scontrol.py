@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from brctl.cli import discover, fleet, run
+from brctl.cli import discover, run
+from brctl.cli.common import Common
 from brctl.config.load import load
+from brctl.fleet import engine
 from brctl.fleet.slurm import Slurm
 from brctl.node.report import Report
 
@@ -227,7 +229,7 @@ def test_a_typo_drains_nobody(brctl: Brctl, nodes: str) -> None:
 
 def test_a_critical_verdict_drains_that_node_alone(brctl: Brctl, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = (look("gpu001", "dgx-h100+gpu3-lost"), look("gpu002"))
-    monkeypatch.setattr(fleet, "_ask_all", lambda *_: reports)
+    monkeypatch.setattr(engine, "ask_all", lambda *_, **__: reports)
     code, out = brctl("gpu[001-002]", "check", "--act")
     assert code == 1
     assert "DRAINING   gpu001  takes no new jobs: brctl: gpu-responding: GPU 3\n" in out
@@ -237,7 +239,7 @@ def test_a_critical_verdict_drains_that_node_alone(brctl: Brctl, look: Look, mon
 
 
 def test_what_discover_hears(brctl: Brctl) -> None:
-    (_, said) = discover.ask(fleet.Common(), load(Path("cluster-config.yaml")))
+    (_, said) = discover.ask(Common(), load(Path("cluster-config.yaml")))
     assert (said.error, said.missing, said.unexpected) == (None, ("gpu009",), ("gpu003",))
 
 
