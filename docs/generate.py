@@ -43,7 +43,7 @@ difference is an `info` on all. Interfaces are compared by name.
 
 
 def _trait(trait):
-    return "| `{0.check}` | {0.title} | {0.source} |".format(trait)
+    return f"| `{trait.check}` | {trait.title} | {trait.source} |"
 
 
 def _check(check):
