@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from rich.text import Text
 
@@ -11,7 +11,7 @@ from ..fleet.fold import ALIKE, Group, Telling, fold, group, node_set, silences,
 from ..fleet.traits import near
 from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory, Problem
-from ..node.report import Finding, Mock, Report, Status
+from ..node.report import Finding, Report, Status
 from .terminal import STYLES, Column, Terminal, clean, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
@@ -118,12 +118,15 @@ def _nics(seen: Inventory) -> str | None:
 
 def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
     """What every screen says of machines that are not there."""
-    found: dict[Mock, list[str]] = {}
+    found: dict[Hashable, list[Report]] = {}
     for report in reports:
         if report.mock:
-            found.setdefault(report.mock, []).append(report.node)
-    for mock, names in found.items():
-        terminal.line(Text(f"{clean(node_set(names))}:{mocked(mock)}", style="yellow"))
+            found.setdefault(report.mock, []).append(report)
+    for same in found.values():
+        mock = same[0].mock
+        if mock:
+            names = clean(node_set(report.node for report in same))
+            terminal.line(Text(f"{names}:{mocked(mock)}", style="yellow"))
 
 
 def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool) -> None:
