@@ -19,12 +19,12 @@ class Row(NamedTuple):
     state: str
     """`up`, or the kind of error for which there is no Report: `timeout`, `refused`."""
     scheduler: str | None
-    """The state there, as the scheduler's own tools write it; `absent` for a node that it does not know, None where
-    none was asked."""
+    """The state there, as the scheduler's own tools write it; `absent` for a node that it does not know, null where
+    none was asked or answers."""
     gpus: int | None
-    """That answer. None: no GPU, or no Report."""
+    """How many answer; null without a GPU, and without a Report."""
     gpus_faulty: int | None
-    """That do not: lost, hung."""
+    """How many do not: lost, hung."""
     model: str | None
     driver: str | None
     worst: str

@@ -140,6 +140,6 @@ def test_any_comment_stays(tmp_path_factory: pytest.TempPathFactory, comment: st
 
 def test_what_would_not_read_as_it_should_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _write(tmp_path, b"version: 1\ncluster: {name: c, nodes: gpu1}\n")
-    monkeypatch.setattr(edit, "_written", lambda nodes, _: nodes)  # without quotes
-    with pytest.raises(ConfigError):
+    monkeypatch.setattr(edit, "_written", lambda *_: "gpu3")
+    with pytest.raises(ConfigError, match="stands in a form that cannot be changed"):
         add_nodes(path, ["gpu2"])

@@ -14,8 +14,7 @@ import pytest
 from brctl.cli import discover, run
 from brctl.cli.common import Common
 from brctl.config.load import load
-from brctl.fleet import engine
-from brctl.fleet import kubernetes
+from brctl.fleet import engine, kubernetes
 from brctl.fleet.command import CommandFailedError
 from brctl.fleet.drain import MARK, Outcome, Result, drain
 from brctl.fleet.kubernetes import ANNOTATION, Kubernetes
