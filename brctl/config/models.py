@@ -199,7 +199,9 @@ class GpuTune(Section):
 
 class Tune(Section):
     network: Network = section("Interfaces.")
-    sysctl: Sysctl = section("Kernel parameters. Any other key takes what /proc/sys shows.")
+    sysctl: Sysctl = section(
+        "Kernel parameters. Any other key takes what /proc/sys shows; `eth0/100` in it is the interface eth0.100."
+    )
     numa_balancing: types.NumaMask | None = item(None, "Automatic NUMA balancing.", "kernel.numa_balancing")
     gpu: GpuTune = section("GPUs.")
     cpu_governor: types.Word | None = item(None, "CPU frequency governor: performance.", "admin-guide/pm/cpufreq")

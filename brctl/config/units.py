@@ -51,7 +51,8 @@ def parse(kind: Kind, value: Any, *, zero: bool = False) -> Amount:
     if unit in kind.units:
         amount, most = Amount(float(number), unit), Amount(100, "%") if unit == "%" else kind.most
         if not (zero or amount.value) or amount.value * kind.units[unit] > most.value * kind.units[most.unit]:
-            raise RefusedError(f"{value} is out of range", f"more than 0, up to {most.value:g}{most.unit}")
+            hint = f"at most {most.value:g}{most.unit}" if amount.value else f"more than 0: {kind.example}"
+            raise RefusedError(f"{value} is out of range", hint)
         return amount
     if not unit:
         raise RefusedError(

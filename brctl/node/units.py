@@ -7,10 +7,10 @@ def rate(mbps: int) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes in binary units, with three digits: `79.6 GiB`, `2 TiB`."""
+    """Bytes in binary units, with three digits at least: `79.6 GiB`, `1008 GiB`, `2 TiB`."""
     unit = "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if number < 999.5:  # what is more has four digits
+        if number < 1024:
             break
         number, unit = number / 1024, larger
-    return "{:.3g} {}".format(number, unit)
+    return "{:{}} {}".format(number, ".3g" if number < 999.5 else ".0f", unit)

@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+from brctl.mock import machines
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -84,19 +87,87 @@ def test_explain(brctl: Brctl) -> None:
     assert "mtu" in unknown.err
 
 
+def test_explain_a_threshold(brctl: Brctl) -> None:
+    result = brctl("config", "explain", "diagnose.checks.gpu-memory.tolerance")
+    assert (result.code, result.err) == (0, "")
+    assert "\n  default  1\n" in result.out
+    assert "\n  source   An H100 80GB shows 81559 of 81920 MiB" in result.out
+    assert brctl("config", "explain", "diagnose.checks.gpu-memory.bogus") == (
+        2,
+        "",
+        "error: diagnose.checks.gpu-memory.bogus: no such threshold\nhint: it has tolerance\n",
+    )
+
+
+OUTPUT = ["schema_version", "brctl_version", "command"]
+
+
+def test_what_is_printed_for_programs_keeps_its_keys(brctl: Brctl) -> None:
+    whole = json.loads(brctl("-c", "good.yaml", "config", "show", "-o", "json").out)
+    assert (list(whole), whole["command"]) == ([*OUTPUT, "nodes"], "config show")
+    assert list(whole["nodes"][0]) == ["node", "values"]
+    assert list(whole["nodes"][0]["values"][0]) == ["key", "value", "from"]
+    valid = json.loads(brctl("config", "validate", "bad.yaml", "-o", "json").out)
+    assert (list(valid), valid["command"]) == ([*OUTPUT, "valid", "errors", "warnings"], "config validate")
+    assert list(valid["errors"][0]) == ["message", "place", "path", "hint"]
+    assert list(valid["errors"][0]["place"]) == ["file", "line", "column"]
+    about = json.loads(brctl("config", "explain", "tune.network.mtu", "-o", "json").out)
+    keys = ["key", "meaning", "kind", "required", "default", "example", "source", "keys"]
+    assert (list(about), about["command"]) == ([*OUTPUT, *keys], "config explain")
+    assert (about["kind"], about["required"], about["keys"]) == ("whole number, 1280 to 65520", False, [])
+
+
+def test_yaml_says_what_json_says(brctl: Brctl) -> None:
+    for argv in (["show"], ["validate", "bad.yaml"], ["explain", "hardware"]):
+        forms = [brctl("-c", "good.yaml", "config", *argv, "-o", form).out for form in ("json", "yaml")]
+        assert json.loads(forms[0]) == yaml.safe_load(forms[1])
+
+
+@pytest.mark.parametrize(
+    ("argv", "forms"),
+    [
+        (["show"], "table, json, yaml"),
+        (["validate", "good.yaml"], "table, json, yaml"),
+        (["explain", "tune"], "table, json, yaml"),
+        (["schema"], "json"),
+        (["--mock", "cpu-only", "init"], "yaml"),
+    ],
+)
+def test_a_form_that_a_command_does_not_have_is_refused(brctl: Brctl, argv: list[str], forms: str) -> None:
+    result = brctl("-c", "good.yaml", "config", *argv, "-o", "xml")
+    assert result == (2, "", f"error: --output xml: this command has {forms}\n")
+    if "table" not in forms:
+        assert brctl("-c", "good.yaml", "config", *argv, "-o", "table").code == 2
+        assert brctl("-c", "good.yaml", "config", *argv, "-o", forms) == brctl("-c", "good.yaml", "config", *argv)
+
+
 def test_schema_is_json_schema(brctl: Brctl) -> None:
     result = brctl("config", "schema")
     assert result.code == 0
     assert set(json.loads(result.out)["properties"]) >= {"version", "cluster", "hardware", "overrides"}
 
 
-@pytest.mark.parametrize("mock", ["dgx-h100", "cpu-only", "dgx-h100+gpu3-lost"])
+@pytest.mark.parametrize("mock", [*machines.names(), "dgx-h100+gpu3-lost"])
 def test_init_writes_a_config_that_validates_and_that_its_host_passes(brctl: Brctl, tmp_path: Path, mock: str) -> None:
     healthy = mock.partition("+")[0]
     assert brctl("--mock", mock, "config", "init", "new.yaml") == (0, "", "")
     assert brctl("config", "validate", "new.yaml", "--strict").code == 0
     assert brctl("--mock", healthy, "-c", "new.yaml", "node-manager", "check", "-q") == (0, "", "")
     assert brctl("--mock", mock, "config", "init") == (0, (tmp_path / "new.yaml").read_text(), "")
+
+
+def test_init_refuses_what_is_no_node_name(brctl: Brctl) -> None:
+    result = brctl("--mock", "cpu-only", "--as", "a{b", "config", "init")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith("\nhint: --as NODE names this host\n")
+
+
+def test_no_time_is_no_timeout(brctl: Brctl) -> None:
+    assert brctl("--mock", "cpu-only", "--timeout", "0s", "config", "init") == (
+        2,
+        "",
+        "error: --timeout 0s: 0s is out of range\nhint: more than 0: 5s\n",
+    )
 
 
 def test_init_of_a_dgx(brctl: Brctl) -> None:
@@ -114,7 +185,7 @@ hardware: # what each node of a group should have; `brctl node-manager check` co
       vbios: "96.00.99.00.01"
       nvlinks: 18
     nics:
-      interfaces: "ens*np*"
+      interfaces: "ens*np0"
       count: 8
       speed: 400Gb/s
       kind: roce

@@ -218,6 +218,15 @@ def test_a_mocked_node_of_the_example_passes_its_check(name: str) -> None:
     assert {finding.status for finding in report.findings} == {Status.PASS}
 
 
+def test_patterns_with_commas_between_them(config: Load) -> None:
+    from brctl.mock.machines import load as load_machine
+
+    text = "hardware: {all: {accelerator: {model: 'NVIDIA H200*, NVIDIA H100*', vbios: '96.00.89.*,96.00.99.*'},"
+    node = config(text + " nics: {interfaces: 'ens1*,ens*np0', firmware: '28.*,29.*'}}}\n").node("gpu1")
+    report = agent.answer(load_machine("dgx-h100"), Request("gpu1", "check", expected(node)))
+    assert {finding.status for finding in report.findings} <= {Status.PASS, Status.NA}
+
+
 def test_open_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "SYSTEM", tmp_path / "none.yaml")
     with pytest.raises(ConfigError, match="no such file"):

@@ -14,10 +14,10 @@ pytestmark = pytest.mark.usefixtures("own_pynvml")
 
 
 class Troubled:
-    """The machine `cpu-only`, where reading one path does as `trouble` does."""
+    """A machine where reading one path does as `trouble` does."""
 
-    def __init__(self, path: str, trouble: Callable[[], Optional[str]]) -> None:
-        self._machine = load("cpu-only")
+    def __init__(self, path: str, trouble: Callable[[], Optional[str]], machine: str = "cpu-only") -> None:
+        self._machine = load(machine)
         self._path, self._trouble = path, trouble
 
     def __getattr__(self, name: str) -> Any:
@@ -94,6 +94,43 @@ def test_what_fails_is_a_problem(error: Exception, reason: str, message: str) ->
 
     seen = inventory(Troubled("/proc/meminfo", fail))
     assert seen.problems == (Problem("memory", reason, message),)
+
+
+TROUBLES = [
+    ("/sys/class/net/ens4np0/speed", "nics", "ens4np0", "speed_mbps"),
+    ("/sys/class/infiniband/mlx5_5/ports/1/state", "rdma", "mlx5_5", "state"),
+    ("/sys/bus/pci/devices/0000:5e:00.0/current_link_speed", "pci", "0000:5e:00.0", "link_speed_gts"),
+    ("/etc/os-release", "kernel", None, "distribution"),
+    ("/proc/sys/vm/swappiness", "sysctls", "vm.swappiness", None),
+]
+
+
+@pytest.mark.parametrize(("path", "part", "subject", "field"), TROUBLES)
+def test_one_item_that_fails_takes_no_other_along(path: str, part: str, subject: Any, field: Any) -> None:
+    def fail() -> Optional[str]:
+        raise OSError(errno.EIO, "Input/output error", path)
+
+    whole, seen = inventory(load("dgx-h100")), inventory(Troubled(path, fail, "dgx-h100"))
+    (problem,) = seen.problems
+    assert (problem.part, problem.reason, problem.subject, problem.field) == (part, "error", subject, field)
+    assert "Input/output error" in problem.message
+    assert [name for name in Inventory._fields if getattr(seen, name) != getattr(whole, name)] == [part, "problems"]
+    if part not in ("kernel", "sysctls"):
+        rows, same = getattr(seen, part), getattr(whole, part)
+        assert len(rows) == len(same)
+        assert len(set(rows) - set(same)) == 1
+
+
+@pytest.mark.parametrize(("path", "part", "subject"), [trouble[:3] for trouble in TROUBLES[:3]])
+def test_one_item_that_hangs_takes_no_other_along(never: threading.Event, path: str, part: str, subject: str) -> None:
+    def hang() -> Optional[str]:
+        never.wait()
+        return None
+
+    seen = inventory(Troubled(path, hang, "dgx-h100"))
+    message = "read {} did not return within 0.1 s".format(path)
+    assert seen.problems == (Problem(part, "hung", message, subject),)
+    assert len(getattr(seen, part)) == len(getattr(inventory(load("dgx-h100")), part))
 
 
 @pytest.mark.real
