@@ -79,7 +79,7 @@ def fleet(ctx: typer.Context) -> FleetSession:
         given,
         here,
         [target(name, config, mocks.of(name)) for name in names],
-        Transport() if mocks.default or mocks.others else transport(config, here, names),
+        Transport() if mocks.default or mocks.others else transport(given, config, here, names),
         limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
         config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
     )
