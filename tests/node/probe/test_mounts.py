@@ -37,4 +37,7 @@ def test_no_proc(machine: Any) -> None:
 def test_they_are_mount_points() -> None:
     mounts = read(Local()) or ()
     assert "/" in [mount.target for mount in mounts]
-    assert all(os.path.ismount(mount.target) for mount in mounts if os.path.isdir(mount.target))
+    folders = [mount.target for mount in mounts if os.path.isdir(mount.target)]
+    bound = [folder for folder in folders if os.stat(folder).st_dev == os.stat(os.path.dirname(folder)).st_dev]
+    # ismount goes by the device, and a folder bound within its file system (`ip netns` does so) keeps its own.
+    assert all(os.path.ismount(folder) for folder in folders if folder not in bound)
