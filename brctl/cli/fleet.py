@@ -115,11 +115,13 @@ def parse_mocks(text: str) -> Mocks:
     return Mocks(default, others)
 
 
-def transport(config: Config | None, here: str, names: Sequence[str]) -> Transport:
+def transport(common: Common, config: Config | None, here: str, names: Sequence[str]) -> Transport:
     """As the config says; ssh where there is none. Raises CommandError: it does not reach these nodes."""
     if config is None:
         return Transport(here=here)
     given = config.settings.transport
+    if given.tree and len(names) > given.tree.above:
+        common.warn("warning: transport.tree is not used: every node is reached from here")
     if given.kind == "local" and set(names) != {here}:
         raise CommandError("transport.kind is local: only this host can be reached", f"see {config.path}")
     try:

@@ -82,7 +82,7 @@ def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> 
         config,
         here,
         [target(name, config, mocks.of(name)) for name in names],
-        Transport() if any(mocks) else transport(config, here, names),
+        Transport() if any(mocks) else transport(given, config, here, names),
         limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
         config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
     )

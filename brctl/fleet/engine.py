@@ -107,7 +107,7 @@ class _Run:
 
     def work(self) -> None:
         """Returns when there is a Report of every node, and no child is left."""
-        children = any(launch.direct for launch in self._launches.values())
+        children = all(launch.direct for launch in self._launches.values())
         self._task.set_info("fanout", _fanout(self._limits.fanout, children))
         try:
             for order in self._orders:
@@ -146,7 +146,7 @@ class _Run:
 
     def _notes(self, node: str, noise: str) -> Iterator[str]:
         if self._retries[node]:
-            yield f"it took {self._retries[node] + 1} attempts: sshd refused the others before it asked who we are"
+            yield f"sshd refused {self._retries[node]} attempts before it asked who we are, and was tried again"
         if noise:
             yield f"the login prints: {noise}"
 
@@ -167,23 +167,24 @@ class _Run:
     def _tick(self) -> None:
         self._reap()
         if self.interrupted:
-            self._stop(NodeError("interrupted", "interrupted before it answered"))
+            waits = NodeError("not-asked", "interrupted before it was asked")
+            self._stop(NodeError("interrupted", "interrupted before it answered"), waits)
         elif time.monotonic() > self._end:
             what = f"the run's limit of {self._limits.whole_s(len(self._orders)):g} s came before its answer"
-            self._stop(failure.fail("timeout", what, "slow answer"))
+            late = failure.fail("timeout", what, "slow answer")
+            self._stop(late, late)
         self._on_tick(self._progress())
 
-    def _stop(self, error: NodeError) -> None:
+    def _stop(self, runs: NodeError, waits: NodeError) -> None:
         """End all that is not over. Those that were not started go first, or they would get the room of the others."""
         self._stopping = True
-        not_asked = NodeError("not-asked", error.message.replace("answered", "was asked"))
         for order, timer in self._waiting.values():
             timer.invalidate()
-            self._deliver(Report(order.node, time.time(), 0.0, errors=(not_asked,)))
+            self._deliver(Report(order.node, time.time(), 0.0, errors=(waits,)))
         self._waiting.clear()
         for conversation in sorted(self._open.values(), key=lambda it: it.began):
             if not conversation.over:
-                conversation.give_up(error if conversation.process else not_asked)
+                conversation.give_up(runs if conversation.process else waits)
 
     def _progress(self) -> Progress:
         running = [it for it in self._open.values() if it.process and not it.over]

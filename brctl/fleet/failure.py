@@ -27,6 +27,7 @@ HINTS = {
     "agent-died": "if it was killed, the node's kernel log says whether memory ran out",
     "slow start": "the node is overloaded, or its disk hangs",
     "slow answer": "raise --timeout",
+    "missing": "it is not installed on this host, or transport.template names it wrong",
     "here": "if this host has no more processes or open files: lower --fanout",
     "invalid-report": "somebody else may speak for the node, or its brctl is another one",
     "too-much-output": "what the node's login prints drowns the answer; or it is not the node that it should be",

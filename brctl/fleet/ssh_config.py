@@ -30,6 +30,8 @@ _UNLESS_SAID = (
     ("ControlPersist", "60"),  # 256 nodes then cost 2.4 s of CPU instead of 22
     ("ServerAliveInterval", "15"),  # a kept connection to a node that has gone is noticed
     ("ServerAliveCountMax", "2"),
+    ("UpdateHostKeys", "no"),  # many at once would write to known_hosts
+    ("LogLevel", "INFO"),  # a failure is told by what ssh says of it
 )
 _HOP = re.compile(r"(?:[^@,]*@)?\[?([^],:@]*)\]?(?::\d+)?")
 

@@ -29,7 +29,7 @@ MOST_ANSWER = 4 * 1024 * 1024
 MOST_COMPLAINT = 1024 * 1024
 GRACE_S = 1.0
 """For a child to end when its stdin has ended: a round trip, and the end of a Python."""
-_COMPLAINT_KEPT = 8000
+_COMPLAINT_KEPT, _PIPE = 8000, 65536
 _STATUS_S = 0.2
 
 Outcome = Report | NodeError
@@ -97,7 +97,8 @@ class Conversation(EngineClient):  # type: ignore[misc]
             self._spawn()
         except OSError as error:
             what = f"{self._launch.argv[0]} cannot be started here: {error.strerror}"
-            self._conclude(failure.fail("unreachable", what, "here"))
+            missing = isinstance(error, FileNotFoundError)
+            self._conclude(failure.fail("unreachable", what, "missing" if missing else "here"))
             self.fire_delay = 0.0  # no pipe will tell the engine that this is over
         return self
 
@@ -149,7 +150,8 @@ class Conversation(EngineClient):  # type: ignore[misc]
         super()._fire()
 
     def _close(self, abort: bool, timeout: bool) -> None:  # noqa: ARG002  # the engine's call
-        self._read_rest_of_complaint()
+        if not self.over:
+            self._read_rest_of_complaint()
         for pipe in self._pipes.values():
             pipe.close()
         self.streams.clear()
@@ -214,8 +216,8 @@ class Conversation(EngineClient):  # type: ignore[misc]
         return failure.died(complaint, status, self.phase is Phase.ANSWER)
 
     def _read_rest_of_complaint(self) -> None:
-        """The engine may have seen the end of stdout before what was last written to stderr."""
+        """The engine may have seen the end of stdout before what was last written to stderr: a pipe full at most."""
         if "stderr" in self._pipes:
             with contextlib.suppress(BlockingIOError):
-                while chunk := os.read(self._pipes["stderr"].fileno(), _COMPLAINT_KEPT):
-                    self._complaint = (self._complaint + chunk)[-_COMPLAINT_KEPT:]
+                rest = os.read(self._pipes["stderr"].fileno(), _PIPE)
+                self._complaint = (self._complaint + rest)[-_COMPLAINT_KEPT:]

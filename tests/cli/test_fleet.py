@@ -90,6 +90,13 @@ def test_flags_win_over_the_config(brctl: Brctl, asked: Asked, tmp_path: Path) -
     assert len(asked.orders) == 4
 
 
+def test_a_tree_is_not_used_and_that_is_said(brctl: Brctl, asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG + "transport: {tree: {gateways: gpu001, above: 2}}\n")
+    argv = ["-c", "c.yaml", "node-manager", "show", "-o", "json", "-w"]
+    assert brctl(*argv, "gpu[001-002]").err == ""
+    assert brctl(*argv, "@all").err == "warning: transport.tree is not used: every node is reached from here\n"
+
+
 def test_without_a_config_nodes_are_reached_by_ssh(brctl: Brctl, asked: Asked) -> None:
     assert brctl("-w", "n[1-3]", "--as", "n9", "node-manager", "show", "-o", "json").code == 0
     assert asked.transport == Transport(here="n9")

@@ -181,7 +181,26 @@ def test_a_connection_that_fails_is_told_by_its_words() -> None:
 def test_what_cannot_be_started_is_told() -> None:
     reports = ask_all(_orders("a", "b", "c"), Transport("exec", ("/no/such/program",)), Limits(fanout=1))
     what = "/no/such/program cannot be started here: No such file or directory"
-    assert {report.errors for report in reports} == {(failure.fail("unreachable", what, "here"),)}
+    assert {report.errors for report in reports} == {(failure.fail("unreachable", what, "missing"),)}
+
+
+def test_what_this_host_has_no_room_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("subprocess.Popen", full)
+    (report,) = ask_all(_orders("a"), Transport("exec", ("env",)), Limits())
+    assert report.errors == (failure.fail("unreachable", "env cannot be started here: Too many open files", "here"),)
+
+
+def test_who_answers_is_heard_while_others_are_silent(fake: Callable[..., Transport]) -> None:
+    heard: list[tuple[str, float]] = []
+    began = time.monotonic()
+    transport = fake(silent="time.sleep(60)", good=GOOD)
+    limits = Limits(start_s=2)
+    ask_all(_orders("silent", "good"), transport, limits, lambda it: heard.append((it.node, time.monotonic() - began)))
+    assert [node for node, _ in heard] == ["good", "silent"]
+    assert heard[0][1] < 1.5 < heard[1][1]
 
 
 CROWD = "kex_exchange_identification: Connection closed by remote host"
@@ -196,14 +215,14 @@ def test_a_refused_crowd_is_tried_again(
     count = f'{enough} && exec "$@"; echo {CROWD} >&2; exit 255'
     reports = ask_all(_orders("a", "b"), Transport("exec", ("sh", "-c", count, "%host"), python=python), Limits())
     assert _errors(reports) == {"a": "ok", "b": "ok"}
-    assert reports[0].notes[-1] == "it took 3 attempts: sshd refused the others before it asked who we are"
+    assert reports[0].notes[-1] == "sshd refused 2 attempts before it asked who we are, and was tried again"
 
 
 def test_it_is_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FIRST_DELAY_S", 0.001)
     (report,) = ask_all(_orders("a"), Transport("exec", ("sh", "-c", f"echo {CROWD} >&2; exit 255")), Limits())
     assert report.errors == (failure.fail("overloaded", CROWD),)
-    assert report.notes == ("it took 7 attempts: sshd refused the others before it asked who we are",)
+    assert report.notes == ("sshd refused 6 attempts before it asked who we are, and was tried again",)
 
 
 def test_ctrl_c_keeps_what_there_is(fake: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,6 +298,8 @@ def test_the_whole_run_has_a_limit(fake: Callable[..., Transport]) -> None:
     reports = ask_all(_orders("good", "s1", "s2"), transport, Limits(fanout=3, run_s=1.5))
     assert _errors(reports) == {"good": "ok", "s1": "timeout", "s2": "timeout"}
     assert reports[1].errors[0].message == "the run's limit of 1.5 s came before its answer"
+    reports = ask_all(_orders("s1", "s2"), transport, Limits(fanout=1, run_s=0.3))
+    assert _errors(reports) == {"s1": "timeout", "s2": "timeout"}
     assert Limits(2, 1, 2, 3).whole_s(5) == 5 * (7 + 2 + 3)
 
 

@@ -70,7 +70,7 @@ def test_to_clean_this_host_its_door_is_asked() -> None:
 def test_the_door_is_told_the_bundle() -> None:
     it = Launcher(Transport(), 4).launch("gpu001", CHECK, None)
     assert zlib.decompress(it.opening).endswith(f"\nenter('{Bundle().digest}',)\n".encode())
-    assert len(it.opening) < 3500
+    assert len(it.opening) < 2500
 
 
 @pytest.mark.process

@@ -34,6 +34,8 @@ def test_what_brctl_insists_on_stands_first_and_what_the_config_says_next() -> N
         "  ControlPersist 60\n"
         "  ServerAliveInterval 15\n"
         "  ServerAliveCountMax 2\n"
+        "  UpdateHostKeys no\n"
+        "  LogLevel INFO\n"
         "  ControlPath /run/brctl/%C\n"
         "  ConnectTimeout 4\n"
         "Host * !login !gate\n"
