@@ -14,8 +14,8 @@ def main(*group: str) -> None:
 
 
 def br_node_manager() -> None:
-    """br-node-manager: the check of the nodes under the name that older run books use."""
-    main("node-manager", "check")
+    """br-node-manager: discover and check every node of the config, under the name that older run books use."""
+    main("--nodes", "@all", "node-manager", "check", "--discover")
 
 
 if __name__ == "__main__":

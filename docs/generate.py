@@ -10,9 +10,12 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 def checks_md() -> str:
     """Every check: its title, what its module says, and the thresholds that the config can set."""
+    from brctl.fleet.traits import TRAITS
     from brctl.node.diagnose import engine
 
-    return "\n".join([_CHECKS_HEAD, *(_check(check) for check in engine.registry())])
+    return "\n".join(
+        [_CHECKS_HEAD, *(_check(check) for check in engine.registry()), _FLEET_HEAD, *map(_trait, TRAITS), ""]
+    )
 
 
 _CHECKS_HEAD = """\
@@ -24,6 +27,23 @@ A check finds `pass`, `info`, `warn` or `crit`; `n/a` where the machine has no s
 nothing can be compared; `unknown` where something could not be read, with the reason `hung`, `permission` or `error`.
 A threshold is set in the config under `diagnose.checks`.
 """
+
+
+_FLEET_HEAD = """\
+# Node against fleet
+
+Where `node-manager check` looks at several nodes, those that should be alike are compared: nodes of the same declared
+hardware, else of the same role, else of names that differ in their numbers alone. What a strict majority has is usual,
+and a node that differs is a `warn`; where the config declares a range or a pattern that it fits, an `info`. What the
+config declares exactly, and what a node's own check already found, is not told twice. Without a majority the
+difference is an `info` on all. Interfaces are compared by name.
+
+| check | is true when it passes | read from |
+|---|---|---|"""
+
+
+def _trait(trait):
+    return f"| `{trait.check}` | {trait.title} | {trait.source} |"
 
 
 def _check(check):

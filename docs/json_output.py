@@ -4,28 +4,35 @@ import ast
 import inspect
 from enum import Enum
 from itertools import pairwise
-from typing import Any, Union, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from brctl.fleet import discover, drain, listing
 from brctl.node import facts, report
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_KINDS = {name: kind for module in (facts, report) for name, kind in vars(module).items() if isinstance(kind, type)}
+_MODULES = (facts, report, discover, drain, listing)
+_KINDS = {name: kind for module in _MODULES for name, kind in vars(module).items() if isinstance(kind, type)}
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of what `--output json` prints for commands that return Reports."""
+    """The JSON Schema of what `--output json` prints for the commands of node-manager."""
     definitions: dict[str, Any] = {}
-    _define(report.Report, definitions)
+    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery)
+    reports, row, outcome, discovery = (_define(kind, definitions) for kind in kinds)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brctl output",
         "type": "object",
-        "required": ["schema_version", "brctl_version", "command", "reports"],
+        "required": ["schema_version", "brctl_version", "command"],
         "properties": {
             "schema_version": {"const": report.SCHEMA_VERSION},
             "brctl_version": {"type": "string"},
             "command": {"type": "string"},
-            "reports": {"type": "array", "items": {"$ref": "#/$defs/Report"}},
+            "reports": {"type": "array", "items": reports},
+            "nodes": {"type": "array", "items": {"anyOf": [row, outcome]}},
+            "drained": {"type": "array", "items": outcome},
+            "discovery": discovery,
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -55,8 +62,15 @@ _HEAD = """\
 
 Made from the types in brctl/node by `python docs/generate.py`; the same as a JSON Schema: report.schema.json.
 
-`--output json` and `--output yaml` print one object: `schema_version`, `brctl_version`, `command`, and `reports`, one
-Report a node, never folded. Within a schema version fields are added, never removed or changed.
+`--output json` and `--output yaml` print one object: `schema_version`, `brctl_version`, `command`, and
+
+- of `node-manager show` and `check`: `reports`, one [Report](#report) a node, never folded; with `check --act` also
+  `drained`, one [Outcome](#outcome) a node that is critical; with `check --discover` also `discovery`;
+- of `node-manager list`: `nodes`, one [Row](#row) each;
+- of `node-manager drain` and `resume`: `nodes`, one [Outcome](#outcome) each;
+- of `node-manager discover`: `discovery`, a [Discovery](#discovery).
+
+Within a schema version fields are added, never removed or changed.
 `null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What
 could not be read has an entry in `problems`, and its checks are `unknown`.
 """
@@ -85,8 +99,8 @@ def _property(hint: Any, document: str | None, definitions: dict[str, Any]) -> d
 
 
 def _shape(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    origin, arguments = getattr(hint, "__origin__", None), getattr(hint, "__args__", ())
-    if origin is Union:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
         return {"anyOf": [_shape(arguments[0], definitions), {"type": "null"}]}
     if origin is tuple:
         return {"type": "array", "items": _shape(arguments[0], definitions)}
@@ -94,8 +108,8 @@ def _shape(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words(hint: Any) -> str:
-    origin, arguments = getattr(hint, "__origin__", None), getattr(hint, "__args__", ())
-    if origin is Union:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
         return f"{_words(arguments[0])} or null"
     if origin is tuple:
         return f"list of {_words(arguments[0])}"

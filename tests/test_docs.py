@@ -6,12 +6,17 @@ import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+from brctl.fleet.discover import Discovery, Said
+from brctl.fleet.drain import Outcome, Result
+from brctl.fleet.listing import Row
 from brctl.mock.machines import load
 from brctl.node import agent
+from brctl.node.report import encode
 from brctl.node.request import Request
 from brctl.render.data import dump, reports
 
@@ -44,6 +49,25 @@ def test_what_is_printed_fits_the_schema(spec: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     report = agent.answer(load(spec), Request("gpu001", "check"))
     jsonschema.validate(json.loads(dump(reports("node-manager check", [report]), "json")), schema)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"nodes": [Row("n", "up", None, None, None, None, None, "ok", None)]},
+        {"nodes": [Outcome("n", Result.REFUSED, "no", "ask")]},
+        {"reports": [], "drained": [Outcome("n", Result.DRAINING, "it does")]},
+        {"discovery": Discovery((Said("slurm", ("n",), (), ("n",), error="no"),), (), (), ("n",), ("+n",))},
+    ],
+    ids=["list", "drain", "check", "discover"],
+)
+def test_what_is_printed_of_nodes_fits_the_schema(more: dict[str, Any]) -> None:
+    schema = json.loads((DOCS / "report.schema.json").read_text())
+    plain = {
+        key: [encode(item) for item in value] if isinstance(value, list) else encode(value)
+        for key, value in more.items()
+    }
+    jsonschema.validate(json.loads(dump({"command": "node-manager", **plain}, "json")), schema)
 
 
 def test_every_field_of_the_output_is_explained() -> None:

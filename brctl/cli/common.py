@@ -51,7 +51,7 @@ def common(ctx: typer.Context) -> Common:
 
 def _store(ctx: typer.Context, param: Any, value: Any) -> None:
     # The outer command's options are taken first: what stands nearer to the command wins.
-    if value not in (None, False):
+    if value is not None and value is not False:  # a 0 is given, and refused by name
         ctx.find_root().meta[param.name] = value
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Group, common
-from .errors import CLEAN, INCOMPLETE, tell
+from .common import Command, Common, Group, common
+from .errors import CLEAN, INCOMPLETE, INTERRUPTED, CommandError, tell
 
 if TYPE_CHECKING:
+    from ..config.resolve import Config
+    from ..fleet.discover import Discovery
+    from ..fleet.drain import Book
     from ..node.report import Report
+    from .fleet import FleetSession
+    from .session import Session
 
 app = typer.Typer(cls=Group, help="What the nodes are, and whether they are what the config declares.")
 
@@ -28,6 +34,8 @@ REQUIRE_GPU = typer.Option(False, "--require-gpu", help="Exit 3 where no GPU ans
 STRICT = typer.Option(
     False, "--strict", help="Exit 3 also for what could not be read for want of permission or the like."
 )
+FAIL_ON = typer.Option(None, "--fail-on", help="From which finding on the exit code is 1; else as configured.")
+MAX_NODES = typer.Option(8, "--max-nodes", metavar="N", min=1, help="Touch no node where there are more.")
 
 
 @app.command(cls=Command)
@@ -39,9 +47,9 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("show", meanwhile=lambda: render.prepare(form))
-    render.show(report, form, run.common.verbose)
-    raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu))
+        reports = run.ask("show", meanwhile=lambda: render.prepare(form))
+    render.show(reports, form, run.common.verbose)
+    raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False), require_gpu))
 
 
 @app.command(cls=Command)
@@ -53,37 +61,216 @@ def capabilities(ctx: typer.Context) -> None:
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("show", meanwhile=lambda: render.prepare(form))
-    render.capabilities(report, form)
-    raise typer.Exit(_finish(report, exit_code([report], "crit", strict=False), require_gpu=False))
+        reports = run.ask("show", meanwhile=lambda: render.prepare(form))
+    render.capabilities(reports, form)
+    raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False)))
 
 
 @app.command(cls=Command)
 def check(
     ctx: typer.Context,
-    fail_on: FailOn | None = typer.Option(None, help="From which finding on the exit code is 1; else as configured."),
+    fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
     require_gpu: bool = REQUIRE_GPU,
+    act: bool = typer.Option(False, "--act", help="Drain nodes with a critical finding through the scheduler."),
+    max_nodes: int = MAX_NODES,
+    discover: bool = typer.Option(False, "--discover", help="Also say what `discover` does."),
 ) -> None:
-    """Check this host against the config; where that expects nothing, siblings are compared and the odd one named."""
+    """Check this host against the config, and many nodes against each other too; the odd one is named."""
     from .. import render
+    from .fleet import compared
     from .session import session
     from .verdict import exit_code
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
-        report = run.ask("check", meanwhile=lambda: render.prepare(form))
-    render.check(report, form, run.common.quiet, run.common.verbose)
-    level = fail_on.value if fail_on else run.fail_on
-    raise typer.Exit(_finish(report, exit_code([report], level, strict), require_gpu))
+        drain_critical = _drain_critical(run.common, run.config, max_nodes) if act else None
+        reports = run.ask("check", meanwhile=lambda: render.prepare(form))
+    reports = compared(run.config, run.targets, reports)
+    code = exit_code(reports, fail_on.value if fail_on else run.fail_on, strict)
+    if code == INTERRUPTED:  # nothing is done to nodes after Ctrl-C
+        drain_critical, discover = None, False
+    book, acted = drain_critical(reports) if drain_critical else ({}, CLEAN)
+    found, discovered = _discovered(run, reports) if discover else (None, CLEAN)
+    render.check(reports, form, run.common.quiet, run.common.verbose, tuple(book.values()), found)
+    raise typer.Exit(max(_finish(run.common, reports, form, code, require_gpu), acted, discovered))
 
 
-def _finish(report: Report, code: int, require_gpu: bool) -> int:
-    """Say what goes to stderr, and add what --require-gpu asks."""
+def _drain_critical(
+    given: Common, config: Config | None, max_nodes: int
+) -> Callable[[Sequence[Report]], tuple[Book, int]]:
+    """What --act does; that there is no scheduler is said before anybody is asked."""
+    from . import scheduler
+
+    chosen = scheduler.scheduler(given, config)
+    return lambda reports: scheduler.act(chosen, reports, max_nodes)
+
+
+def _discovered(run: Session | FleetSession, reports: Sequence[Report]) -> tuple[Discovery, int]:
+    from .discover import beside
+
+    return beside(run, reports)
+
+
+def _finish(given: Common, reports: Sequence[Report], form: str, code: int, require_gpu: bool = False) -> int:
+    """Say what goes to stderr, and add what --require-gpu asks. The table of many nodes has their errors itself."""
+    if len(reports) > 1:
+        _tell_many(reports, silent=form != "table", notes=not given.quiet)
+    else:
+        _tell_one(reports[0], notes=not given.quiet)
+    for report in reports:
+        gpus = (report.inventory.gpus if report.inventory else None) or ()
+        if require_gpu and not report.errors and all(gpu.fault for gpu in gpus):
+            tell(f"{report.node}: no GPU answers, and --require-gpu was given")
+            code = max(code, INCOMPLETE)
+    return code
+
+
+def _tell_one(report: Report, notes: bool) -> None:
     for error in report.errors:
         tell(f"{report.node}: {error.message}", error.hint)
-    gpus = (report.inventory.gpus if report.inventory else None) or ()
-    if require_gpu and code in (CLEAN, 1) and all(gpu.fault for gpu in gpus):
-        tell(f"{report.node}: no GPU answers, and --require-gpu was given")
-        return INCOMPLETE
-    return code
+    for note in report.notes if notes else ():
+        tell(f"{report.node}: {note}", word="warning")
+
+
+def _tell_many(reports: Sequence[Report], silent: bool, notes: bool) -> None:
+    """What is the same of many nodes is said once."""
+    from ..fleet.fold import node_set, silences
+
+    for silence in silences(reports) if silent else ():
+        who = f"{silence.speaker}: " if silence.speaker else ""
+        tell(f"{silence.nodes}: {silence.error.kind}: {who}{silence.error.message}", silence.error.hint)
+    said: dict[str, list[str]] = {}
+    for report in reports if notes else ():
+        for note in report.notes:
+            said.setdefault(note, []).append(report.node)
+    for note, nodes in said.items():
+        tell(f"{node_set(nodes)}: {note}", word="warning")
+
+
+@app.command(cls=Command)
+def clean(ctx: typer.Context) -> None:
+    """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
+    from .. import render
+    from .session import fleet, named, opened
+    from .verdict import exit_code
+
+    given = common(ctx)
+    form = given.form("table", "json", "yaml")
+    config = opened(given)
+    reports = fleet(given, config, named(given, config)).ask("clean", meanwhile=lambda: render.prepare(form))
+    render.notes("node-manager clean", reports, form)
+    done = [report._replace(notes=()) for report in reports]  # they are its output
+    raise typer.Exit(_finish(given, done, form, exit_code(reports, "crit", strict=False)))
+
+
+@app.command(cls=Command)
+def discover(
+    ctx: typer.Context,
+    yes: bool = typer.Option(False, "--yes", help="Write the change into the config."),
+) -> None:
+    """Ask every source (cluster.sources) which nodes there are, and the nodes whether they answer.
+
+    What the config lacks is printed as a change of cluster.nodes. Nothing is ever taken out of the config.
+    """
+    from .. import render
+    from . import discover as sources
+    from .session import fleet, named, opened
+
+    given = common(ctx)
+    form = given.form("table", "json", "yaml")
+    config = sources.required(opened(given))
+    said = sources.ask(given, config)
+    run = fleet(given, config, named(given, config) or sources.all_nodes(config, said))
+    reports = run.ask("show", meanwhile=lambda: render.prepare(form))
+    found, code = sources.settle(config, said, reports, apply=yes)
+    render.discovery(found, form)
+    raise typer.Exit(code)
+
+
+@app.command("list", cls=Command)
+def list_(
+    ctx: typer.Context,
+    sort: str = typer.Option("node", "--sort", metavar="COLUMN", help="The column to sort by: worst, driver, ..."),
+    filters: list[str] = typer.Option(
+        [], "--filter", metavar="COLUMN=PATTERN", help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable."
+    ),
+) -> None:
+    """List all nodes, one row each: state, the scheduler's state, GPUs, model, driver, worst finding."""
+    from .. import render
+    from ..fleet.listing import arranged, chosen, row
+    from .fleet import compared
+    from .scheduler import states
+    from .session import session
+    from .verdict import exit_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    try:
+        arranged(chosen([], filters), sort)  # what is wrong with them is said before anybody is asked
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    with session(ctx, everywhere=True) as run:
+        known, code = states(run.common, run.config)
+        reports = run.ask("check", meanwhile=lambda: render.prepare(form))
+    reports = compared(run.config, run.targets, reports)
+    rows = arranged(chosen([row(report, known) for report in reports], filters), sort)
+    render.rows(rows, form)
+    verdict = exit_code(reports, "crit", strict=False)
+    raise typer.Exit(max(code, verdict if verdict in (INCOMPLETE, INTERRUPTED) else CLEAN))
+
+
+FORCE = typer.Option(False, "--force", help="Also where another's drain is in the way.")
+
+
+@app.command(cls=Command)
+def drain(
+    ctx: typer.Context,
+    reason: str = typer.Option(..., "--reason", metavar="TEXT", help="Why; the scheduler shows it as `brctl: TEXT`."),
+    wait: str | None = typer.Option(None, "--wait", metavar="TIME", help="Wait until no job runs there: 30m."),
+    force: bool = FORCE,
+    max_nodes: int = MAX_NODES,
+    delete_emptydir_data: bool = typer.Option(
+        False, "--delete-emptydir-data", help="Kubernetes: also evict pods with an emptyDir, whose data is lost."
+    ),
+) -> None:
+    """Take nodes from the scheduler: no new jobs there. Slurm lets jobs end; Kubernetes evicts pods."""
+    from ..fleet.drain import drain as work
+    from . import scheduler
+    from .session import opened, seconds
+
+    given = common(ctx)
+    form = given.form("table", "json", "yaml")
+    config, why, wait_s = opened(given), scheduler.worded(reason), seconds("--wait", wait) if wait else 0.0
+    reasons = dict.fromkeys(scheduler.nodes(given, config, max_nodes), why)
+    chosen = scheduler.scheduler(given, config, delete_emptydir_data)
+    book: Book = {}
+    _carry_out("drain", lambda: work(chosen, reasons, force, wait_s, book), book, form, waited=bool(wait))
+
+
+@app.command(cls=Command)
+def resume(ctx: typer.Context, force: bool = FORCE, max_nodes: int = MAX_NODES) -> None:
+    """Give nodes back to the scheduler that `drain` took; what another took stays with them."""
+    from ..fleet.drain import resume as work
+    from . import scheduler
+    from .session import opened
+
+    given = common(ctx)
+    form = given.form("table", "json", "yaml")
+    config = opened(given)
+    names, chosen = scheduler.nodes(given, config, max_nodes), scheduler.scheduler(given, config)
+    book: Book = {}
+    _carry_out("resume", lambda: work(chosen, names, force, book), book, form, waited=False)
+
+
+def _carry_out(command: str, work: Callable[[], None], book: Book, form: str, waited: bool) -> None:
+    """Do it and show what came of it, of what was done before Ctrl-C too."""
+    from .. import render
+    from .scheduler import done
+
+    try:
+        code = done(work, book, waited)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        tell("interrupted; what is listed was done, and stays")
+    render.outcomes(f"node-manager {command}", tuple(book.values()), form)
+    raise typer.Exit(code)

@@ -6,19 +6,24 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from ..config import open_config
 from ..config.find import choose, which_node
 from ..fleet.local import LocalAgent
+from ..fleet.transport import Transport
 from ..node.diagnose.engine import registry
 from ..node.facts import Inventory
 from ..node.report import Report
-from ..node.request import Expected, Override, Request
+from ..node.request import Request
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError
+from .fleet import FleetSession, Mocks, Target, limits, parse_mocks, target, transport
+
+if TYPE_CHECKING:
+    from ..config.resolve import Config
 
 DEFAULT_TIMEOUT_S = 60.0
 """For one node's answer. Eight GPUs without persistence mode take about 15 s to initialise."""
@@ -28,32 +33,106 @@ class Session(NamedTuple):
     """What a command needs to ask this host."""
 
     common: Common
-    agent: LocalAgent
-    node: str
-    expected: Expected
-    overrides: Sequence[Override]
+    config: Config | None
+    targets: Sequence[Target]
+    """This host alone."""
     fail_on: str
     timeout_s: float
+    agent: LocalAgent
 
-    def ask(self, action: str, meanwhile: Callable[[], None]) -> Report:
+    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
-        request = Request(self.node, action, self.expected, tuple(self.overrides))
-        return self.agent.ask(request, self.timeout_s, meanwhile)
+        return (self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile),)
 
 
 @contextmanager
-def session(ctx: typer.Context) -> Iterator[Session]:
-    """Start the agent, read the config while it loads, and end it in any case. Raises CommandError, ConfigError."""
+def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | FleetSession]:
+    """What answers: this host's agent, or those of --nodes. Raises CommandError, ConfigError.
+
+    Without --nodes the agent starts before the config is read, and loads meanwhile; it is ended in any case. With
+    `everywhere` it is every node of the config, if there is one.
+    """
     given = common(ctx)
-    mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
-    with LocalAgent(mock) as agent:
-        yield _configured(given, agent, _hostname(given, mock))
+    if given.nodes is None and not everywhere:
+        mock = mocked(given).of(given.as_node)
+        with LocalAgent(mock) as agent:
+            yield _configured(given, agent, opened(given), _hostname(given, mock))
+        return
+    config = opened(given)
+    run = fleet(given, config, named(given, config) or (config.nodes if config else None))
+    first = run.targets[0]
+    if len(run.targets) > 1 or first.node != run.here:
+        yield run
+        return
+    with LocalAgent(first.mock) as agent:
+        yield Session(given, config, run.targets, run.fail_on, run.limits.answer_s, agent)
+
+
+def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> FleetSession:
+    """A run over these nodes, None: over this host, reached as nodes are. Raises CommandError, ConfigError."""
+    mocks = mocked(given)
+    here = _here(given, config, _hostname(given, mocks.default))
+    for spec in dict.fromkeys(mocks.others.values()):
+        _hostname(given, spec)  # says what is wrong with it
+    if config:
+        _warn(given, config)
+    names = names or (here,)
+    return FleetSession(
+        given,
+        config,
+        here,
+        [target(name, config, mocks.of(name)) for name in names],
+        Transport() if any(mocks) else transport(given, config, here, names),
+        limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
+        config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
+    )
+
+
+def mocked(given: Common) -> Mocks:
+    """The machines that stand in for real ones. Raises CommandError."""
+    return parse_mocks(choose(given.mock, "BRCTL_MOCK", None, "", str))
+
+
+def opened(given: Common) -> Config | None:
+    """The config, if there is any. Raises ConfigError."""
+    return open_config(Path(given.config) if given.config else None, registry)
+
+
+def named(given: Common, config: Config | None) -> tuple[str, ...] | None:
+    """The nodes that --nodes names; None where it is not given. Raises CommandError, ConfigError: a malformed or empty
+    set, a node or group that the config does not know."""
+    if given.nodes is None:
+        return None
+    from ..config.nodes import expand
+
+    try:
+        return config.select(given.nodes) if config else expand(given.nodes)
+    except ValueError as error:
+        hint = "without a config there are no groups" if "@" in given.nodes else None
+        raise CommandError(f"--nodes {given.nodes}: {error}", hint) from None
+
+
+def this_node(given: Common, config: Config) -> str:
+    """The node of the config that this host is. Raises CommandError: none is."""
+    name = _here(given, config, _hostname(given, mocked(given).default))
+    if name not in config.nodes:
+        raise CommandError(f"{config.path} has no node {name}", "name nodes with --nodes, or this host with --as")
+    return name
+
+
+def _here(given: Common, config: Config | None, hostname: str) -> str:
+    """What this host is called: by its full name only where the config knows it so. Raises CommandError."""
+    short = hostname.partition(".")[0]
+    name = which_node(config.nodes if config else (), given.as_node, short, hostname)
+    if config and given.as_node and name is None:
+        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
+    return name or given.as_node or short
 
 
 def ask(ctx: typer.Context, action: str) -> Report:
     """This host's Report, with no regard to any config. Raises CommandError."""
     given = common(ctx)
-    mock = choose(given.mock, "BRCTL_MOCK", None, "", str)
+    mock = mocked(given).of(given.as_node)
     with LocalAgent(mock) as agent:
         name = given.as_node or _hostname(given, mock).partition(".")[0]
         _refuse_others(given, name)
@@ -68,7 +147,7 @@ def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
     return report.node, report.inventory
 
 
-def _hostname(given: Common, mock: str) -> str:
+def _hostname(given: Common, mock: str | None) -> str:
     """The full name of this host, or of the machine that is mocked; what is wrong with --mock is said here."""
     if not mock:
         return os.uname().nodename
@@ -84,38 +163,35 @@ def _hostname(given: Common, mock: str) -> str:
     return (machine.read("/proc/sys/kernel/hostname") or "localhost").strip()
 
 
-def _configured(given: Common, agent: LocalAgent, hostname: str) -> Session:
-    config = open_config(Path(given.config) if given.config else None, registry)
-    short = hostname.partition(".")[0]
-    name = which_node(config.nodes if config else (), given.as_node, short, hostname)
-    _refuse_others(given, name or given.as_node or short)
+def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:
+    name = _here(given, config, hostname)
     if config is None:
-        return Session(given, agent, given.as_node or short, Expected(), (), "warn", _timeout(given, None))
+        return Session(given, None, [target(name, None)], "warn", _timeout(given, None), agent)
+    _warn(given, config)
+    if name not in config.nodes:
+        given.warn(f"warning: {config.path} has no node {name}: its cluster-wide values are used; --as NODE names it")
+    timeout_s = _timeout(given, config.settings.transport.command_timeout)
+    return Session(given, config, [target(name, config)], config.node(name).diagnose.fail_on, timeout_s, agent)
+
+
+def _warn(given: Common, config: Config) -> None:
     for warning in config.warnings:
         given.warn(warning.show("warning"))
-    if name is None and given.as_node:
-        raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
-    if name is None:
-        given.warn(f"warning: {config.path} has no node {short}: its cluster-wide values are used; --as NODE names it")
-    from ..config.resolve import expected, thresholds
-
-    node = config.node(name)
-    timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, agent, name or short, expected(node), thresholds(node), node.diagnose.fail_on, timeout_s)
 
 
 def _timeout(given: Common, declared: float | None) -> float:
-    flag = _seconds(given.timeout) if given.timeout else None
-    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, _seconds)
+    flag = seconds("--timeout", given.timeout) if given.timeout else None
+    return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, lambda text: seconds("$BRCTL_TIMEOUT", text))
 
 
-def _seconds(text: str) -> float:
-    from ..config.units import seconds
+def seconds(option: str, text: str) -> float:
+    """A duration of the command line: `30m`. Raises CommandError."""
+    from ..config.units import seconds as parse
 
     try:
-        return seconds(text)
+        return parse(text)
     except ValueError as error:
-        raise CommandError(f"--timeout {text}: {error}", getattr(error, "hint", None)) from None
+        raise CommandError(f"{option} {text}: {error}", getattr(error, "hint", None)) from None
 
 
 def _refuse_others(given: Common, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..node.report import Report, Status
-from .errors import CLEAN, FOUND, INCOMPLETE
+from .errors import CLEAN, FOUND, INCOMPLETE, INTERRUPTED
 
 FAIL_ON = {
     "info": (Status.INFO, Status.WARN, Status.CRIT),
@@ -18,7 +18,10 @@ def exit_code(reports: Sequence[Report], fail_on: str, strict: bool) -> int:
     """What the whole run comes to. Not done (3) beats found (1): a silent node is worse than a sick one."""
     findings = [finding for report in reports for finding in report.findings]
     unknown = [finding for finding in findings if finding.status is Status.UNKNOWN]
-    if any(report.errors for report in reports) or any(_hung(report) for report in reports):
+    kinds = {error.kind for report in reports for error in report.errors}
+    if kinds & {"interrupted", "not-asked"}:
+        return INTERRUPTED
+    if kinds or any(_hung(report) for report in reports):
         return INCOMPLETE
     if strict and unknown:
         return INCOMPLETE

@@ -84,7 +84,12 @@ def fold(names: Iterable[str]) -> str:
     """`gpu[001-004]`; of very many the first, as it takes its time."""
     every = list(names)
     more = f" and {len(every) - MOST_FOLDED} more" if len(every) > MOST_FOLDED else ""
-    return f"{NodeSet.fromlist(every[:MOST_FOLDED], resolver=RESOLVER_NOGROUP)}{more}"
+    return f"{fold_all(every[:MOST_FOLDED])}{more}"
+
+
+def fold_all(names: Iterable[str]) -> str:
+    """Likewise, and nobody is left out: a node set that `expand` reads again."""
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:

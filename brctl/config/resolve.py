@@ -212,3 +212,12 @@ def thresholds(node: Node) -> tuple[Override, ...]:
     """The thresholds that the config sets, in its order."""
     checks = node.diagnose.checks.items()
     return tuple(Override(check, name, value) for check, given in checks for name, value in given.items())
+
+
+def kin(config: Config, name: str) -> str | None:
+    """What nodes that should be alike have in common: the hardware that is declared of them, else their role.
+
+    None where the config says neither.
+    """
+    hardware = [str(layer[1]) for layer in config.layers_of.get(name, ()) if layer[0] == "hardware"]
+    return "+".join(hardware) or config.node(name).role

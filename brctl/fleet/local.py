@@ -26,6 +26,14 @@ _GRACE_S = 0.1
 """For the child to notice the end of its stdin; killing it then loses nothing, as it only reads."""
 
 
+def agent_command(mock: str | None, node: str) -> tuple[str, ...]:
+    """What starts the agent of this host, or of a mocked machine, which then goes by the name `node`."""
+    module = "brctl.mock.agent" if mock else "brctl.node.agent"
+    # -I and -S: nothing in the caller's folder or environment is imported, and no start-up file runs (10 ms).
+    command = (sys.executable, "-I", "-S", "-c", _START.format(module), ":".join(filter(None, sys.path)))
+    return (*command, mock, node) if mock else command
+
+
 class _NoAnswerError(Exception):
     def __init__(self, error: NodeError) -> None:
         super().__init__(error.message)
@@ -36,11 +44,8 @@ class LocalAgent:
     """Starts at once, so that it loads while the caller does other things; `ask` sends a request and waits."""
 
     def __init__(self, mock: str | None = None, node: str = "") -> None:
-        module = "brctl.mock.agent" if mock else "brctl.node.agent"
-        # -I and -S: nothing in the caller's folder or environment is imported, and no start-up file runs (10 ms).
-        command = [sys.executable, "-I", "-S", "-c", _START.format(module), ":".join(filter(None, sys.path))]
         self._child = subprocess.Popen(
-            [*command, mock, node] if mock else command,
+            agent_command(mock, node),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -94,7 +99,7 @@ class LocalAgent:
         except (FrameError, InvalidReportError) as error:
             raise _NoAnswerError(NodeError("invalid-report", f"the agent's answer is no Report: {error}")) from None
         last = self._complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise _NoAnswerError(NodeError("died", f"the agent ended without an answer: {last or 'no message'}"))
+        raise _NoAnswerError(NodeError("agent-died", f"the agent ended without an answer: {last or 'no message'}"))
 
     def _chunks(self, limit_s: float) -> Iterator[bytes]:
         """What comes on the child's stdout, until its end; the end of its stderr is kept aside."""

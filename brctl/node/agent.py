@@ -27,6 +27,8 @@ def answer(host: Host, request: Request) -> Report:
     if request.action == "bundle":
         seen, bundle = _record(host)
         return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
+    if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
+        return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
     seen = inventory(host)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":

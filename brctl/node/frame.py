@@ -68,6 +68,10 @@ class Unpacker:
             frames.append(Frame(self._header.id, _inflate(body, self._most)))
             self._header = None
 
+    def end(self) -> None:
+        """The stream has ended: what is left is noise, or the beginning of a frame that nobody will see."""
+        self._keep(self._take(len(self._buffer)))
+
     def _next_header(self) -> Optional[_Header]:
         if not self._skip_noise():
             return None
@@ -81,11 +85,14 @@ class Unpacker:
         start = self._buffer.find(MARK)
         # A mark may be cut by the end of the chunk: keep as many bytes as could belong to it.
         noise = self._take(start if start >= 0 else max(0, len(self._buffer) - len(MARK) + 1))
-        self.noise += noise[: _NOISE_KEPT - len(self.noise)]
+        self._keep(noise)
         self._skipped += len(noise)
         if self._skipped > MAX_NOISE:
             raise FloodError("{} bytes that are no frame".format(self._skipped))
         return start >= 0
+
+    def _keep(self, noise: bytearray) -> None:
+        self.noise += noise[: _NOISE_KEPT - len(self.noise)]
 
     def _take(self, number: int) -> bytearray:
         taken = self._buffer[:number]

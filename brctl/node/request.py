@@ -64,6 +64,7 @@ class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
-    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read."""
+    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
+    `clean` removes what brctl left."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..config.mistake import Mistake
     from ..config.reference import Explanation, Value
+    from ..fleet.discover import Discovery
+    from ..fleet.drain import Outcome
+    from ..fleet.listing import Row
     from ..node.report import Report
+    from .terminal import Terminal
 
 
 def prepare(form: str) -> None:
@@ -26,34 +30,110 @@ def prepare(form: str) -> None:
         import_module(".data", __name__)
 
 
-def show(report: Report, form: str, verbose: bool) -> None:
-    """The inventory."""
+def show(reports: Sequence[Report], form: str, verbose: bool) -> None:
+    """The inventory: of one node whole, of many by what they have in common."""
     if form != "table":
-        return _reports("node-manager show", report, form)
+        return _reports("node-manager show", reports, form)
     from .inventory import inventory
     from .terminal import Terminal
 
-    return inventory(Terminal(), report, verbose)
+    terminal = Terminal()
+    if len(reports) > 1:
+        from .fleet import inventories
+
+        inventories(terminal, reports, verbose)
+    for report in reports if verbose or len(reports) == 1 else ():
+        inventory(terminal, report, verbose)
+    return None
 
 
-def capabilities(report: Report, form: str) -> None:
-    """What can be read of the GPUs."""
+def capabilities(reports: Sequence[Report], form: str) -> None:
+    """What can be read of the GPUs of each node."""
     if form != "table":
-        return _reports("node-manager capabilities", report, form)
+        return _reports("node-manager capabilities", reports, form)
     from .libraries import libraries
     from .terminal import Terminal
 
-    return libraries(Terminal(), report)
+    terminal = Terminal()
+    for report in _heard(terminal, reports):
+        libraries(terminal, report)
+    return None
 
 
-def check(report: Report, form: str, quiet: bool, verbose: bool) -> None:
-    """The findings, worst first."""
+def check(
+    reports: Sequence[Report],
+    form: str,
+    quiet: bool,
+    verbose: bool,
+    outcomes: Sequence[Outcome] = (),
+    found: Discovery | None = None,
+) -> None:
+    """The findings, worst first: of one node each, of many folded; what was done, and what was discovered with them."""
     if form != "table":
-        return _reports("node-manager check", report, form)
-    from .findings import findings
+        return _reports("node-manager check", reports, form, outcomes, found)
     from .terminal import Terminal
 
-    return findings(Terminal(), report, quiet, verbose)
+    terminal = Terminal()
+    if found and not quiet:
+        from .nodes import discovery
+
+        discovery(terminal, found)
+    if len(reports) > 1:
+        from .fleet import findings as many
+
+        many(terminal, reports, quiet, verbose)
+    else:
+        from .findings import findings
+
+        findings(terminal, reports[0], quiet, verbose)
+    if outcomes:
+        from .nodes import outcomes as acted
+
+        acted(terminal, outcomes)
+    return None
+
+
+def notes(command: str, reports: Sequence[Report], form: str) -> None:
+    """What each node says, where that is all."""
+    if form != "table":
+        return _reports(command, reports, form)
+    from .terminal import Terminal
+
+    terminal = Terminal()
+    for report in _heard(terminal, reports):
+        for note in report.notes:
+            terminal.line(f"{report.node}: {note}")
+    return None
+
+
+def rows(found: Sequence[Row], form: str) -> None:
+    """A row a node."""
+    if form != "table":
+        return _data({"command": "node-manager list", "nodes": _plain(found)}, form)
+    from .nodes import rows as table
+    from .terminal import Terminal
+
+    return table(Terminal(), found)
+
+
+def discovery(found: Discovery, form: str) -> None:
+    """What the sources say, who answers, and the change of the config."""
+    if form != "table":
+        return _data({"command": "node-manager discover", "discovery": _plain(found)}, form)
+    from .nodes import discovery as table
+    from .terminal import Terminal
+
+    return table(Terminal(), found)
+
+
+def outcomes(command: str, found: Sequence[Outcome], form: str) -> None:
+    """What came of a drain or resume on each node."""
+    if form != "table":
+        return _data({"command": command, "nodes": _plain(found)}, form)
+    from .nodes import outcomes as table
+    from .terminal import Terminal
+
+    return table(Terminal(), found)
 
 
 def values(nodes: Sequence[tuple[str | None, Sequence[Value]]], form: str) -> None:
@@ -100,10 +180,38 @@ def plain_json(plain: Mapping[str, Any]) -> None:
     print(json.dumps(plain, indent=2))
 
 
-def _reports(command: str, report: Report, form: str) -> None:
+def _heard(terminal: Terminal, reports: Sequence[Report]) -> Sequence[Report]:
+    """Those that there is something to print of, once it is printed who among many is silent."""
+    if len(reports) == 1:
+        return reports
+    from .fleet import unreachable
+
+    unreachable(terminal, reports, verbose=False)
+    return [report for report in reports if not report.errors]
+
+
+def _reports(
+    command: str,
+    found: Sequence[Report],
+    form: str,
+    outcomes: Sequence[Outcome] = (),
+    discovered: Discovery | None = None,
+) -> None:
     from .data import reports
 
-    _data(reports(command, [report]), form)
+    plain = reports(command, found)
+    if outcomes:
+        plain["drained"] = _plain(outcomes)
+    if discovered:
+        plain["discovery"] = _plain(discovered)
+    _data(plain, form)
+
+
+def _plain(value: Sequence[Any]) -> Any:
+    """A NamedTuple, or several, as plain data."""
+    from ..node.report import encode
+
+    return encode(tuple(value)) if isinstance(value, list) else encode(value)
 
 
 def _data(plain: Mapping[str, Any], form: str) -> None:

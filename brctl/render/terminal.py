@@ -64,6 +64,7 @@ class Terminal:
             self.console.width = _PIPE_COLUMNS
         elif self.console.width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0
             self.console.width = _UNKNOWN_COLUMNS
+        self.console.size = self.console.size  # asked once, not several times a line
 
     def line(self, text: Text | str = "", indent: int = 0) -> None:
         """One paragraph, wrapped at the terminal's width under its own indent."""

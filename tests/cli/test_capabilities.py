@@ -71,7 +71,7 @@ def test_mig_devices_have_a_table_of_their_own(brctl: Brctl) -> None:
     out = brctl("--mock", "h100-mig", "node-manager", "show").out
     assert "GPU  MIG  Profile  GI  CI    Memory" in out
     (row,) = [line for line in out.splitlines() if "2g.20gb" in line]
-    assert row.split()[:8] == ["0", "1", "2g.20gb", "3", "0", "19.6", "GiB", "17.0"]
+    assert row.split()[:8] == ["0", "1", "2g.20gb", "3", "0", "19.6", "GiB", "17"]
 
 
 def test_a_guest_shows_no_power(brctl: Brctl) -> None:

@@ -106,3 +106,25 @@ def test_br_node_manager_takes_the_call_of_the_run_books(tmp_path: Path) -> None
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert "gpu-responding" in result.stdout
+
+
+def test_br_node_manager_discovers_and_checks_every_node(tmp_path: Path) -> None:
+    (tmp_path / "cluster-config.yaml").write_text('version: 1\ncluster: {name: c, nodes: "gpu[001-003]"}\n')
+    command = "import sys; sys.argv[0] = 'br-node-manager'; from brctl.__main__ import br_node_manager as m; m()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "--config", "cluster-config.yaml", "--mock", "dgx-h100"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
+        "config  3 nodes\n"
+        "3 answer  gpu[001-003]\n"
+        "gpu[001-003]:  mock machine dgx-h100, composed\n"
+        "gpu[001-003]: ok\n"
+        "3 nodes:  3 ok\n"
+    )

@@ -69,21 +69,21 @@ def test_a_late_answer_is_not_taken_for_the_next() -> None:
 def test_an_agent_that_cannot_start_says_why() -> None:
     with LocalAgent("no-such-machine") as agent:
         (error,) = agent.ask(SHOW, 10).errors
-    assert error.kind == "died"
+    assert error.kind == "agent-died"
     assert "no machine is called 'no-such-machine'" in error.message
 
 
 def test_an_agent_that_dies_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     with _agent(monkeypatch, "raise SystemExit('no such thing')") as agent:
         report = agent.ask(SHOW, 10)
-    assert report.errors == (NodeError("died", "the agent ended without an answer: no such thing"),)
+    assert report.errors == (NodeError("agent-died", "the agent ended without an answer: no such thing"),)
 
 
 def test_an_agent_that_is_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with _agent(monkeypatch, "import sys; sys.stdin.read()") as agent:
         os.kill(agent._child.pid, signal.SIGKILL)
         report = agent.ask(SHOW, 10)
-    assert report.errors == (NodeError("died", "the agent ended without an answer: no message"),)
+    assert report.errors == (NodeError("agent-died", "the agent ended without an answer: no message"),)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,13 @@ def test_the_beginning_of_the_noise_is_kept() -> None:
     assert unpacker.noise == b"Welcome\n" + b"!" * 492
 
 
+def test_at_the_end_all_that_is_no_frame_is_noise() -> None:
+    unpacker = Unpacker()
+    unpacker.feed(b"This account is not available.\n")
+    unpacker.end()
+    assert unpacker.noise == b"This account is not available.\n"
+
+
 def test_a_frame_that_claims_too_much_is_refused_before_it_comes() -> None:
     with pytest.raises(FloodError, match="a frame of 1001 bytes; at most 1000 are read"):
         Unpacker(1000).feed(_wire(b"", "1001"))

@@ -1,6 +1,7 @@
 import errno
 import os
 import subprocess
+import threading
 import time
 from typing import Any, List
 
@@ -156,3 +157,23 @@ def test_one_that_cannot_be_killed_is_left(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(os, "killpg", lambda group, _: killed.append(group))
     local._kill(Stuck())  # type: ignore[arg-type]
     assert killed == [4242]
+
+
+@pytest.mark.real
+def test_the_end_of_the_agent_ends_its_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(local, "_starting", threading.Lock())
+    answers: List[Any] = []
+    script = "sleep 60 & echo $! >{}/child; wait".format(tmp_path)
+    thread = threading.Thread(target=lambda: answers.append(Local().run(["sh", "-c", script])))
+    thread.start()
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
+        time.sleep(0.01)
+    local.kill_commands()
+    thread.join(5)
+    assert answers[0].returncode == -9
+    assert not local._running
+    child = (tmp_path / "child").read_text().strip()
+    time.sleep(0.1)
+    state = Local().read("/proc/{}/stat".format(child))
+    assert state is None or state.split()[2] == "Z"  # whoever is its parent now may be slow to notice
+    assert not local._starting.acquire(timeout=0.01)  # nothing new starts

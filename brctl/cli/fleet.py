@@ -1,0 +1,152 @@
+"""One run over the nodes that --nodes names."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..config.find import choose
+from ..fleet.order import Limits, Order
+from ..fleet.transport import Transport, TransportError
+from ..node.request import Expected, Override, Request
+from ..render.progress import ProgressLine
+from .common import Common
+from .errors import INCOMPLETE, CommandError
+
+if TYPE_CHECKING:
+    from ..config.resolve import Config
+    from ..node.report import Report
+
+DEFAULT_FANOUT = 64
+DEFAULT_CONNECT_S = 10.0
+LEAST_START_S = 15.0
+"""For the agent to start, however short its answer may be: 200 kB may have to reach the node first."""
+
+
+class Target(NamedTuple):
+    """A node, and what the config says of it."""
+
+    node: str
+    expected: Expected
+    overrides: tuple[Override, ...]
+    mock: str | None
+
+    def request(self, action: str) -> Request:
+        return Request(self.node, action, self.expected, self.overrides)
+
+
+def target(name: str, config: Config | None, mock: str | None = None) -> Target:
+    """Of a node; what the config says of the cluster as a whole holds for one that it does not know."""
+    if config is None:
+        return Target(name, Expected(), (), mock)
+    from ..config.resolve import expected, thresholds
+
+    node = config.node(name)
+    return Target(name, expected(node), thresholds(node), mock)
+
+
+class FleetSession(NamedTuple):
+    """What a command needs to ask the nodes."""
+
+    common: Common
+    config: Config | None
+    here: str
+    """What this host is called."""
+    targets: Sequence[Target]
+    transport: Transport
+    limits: Limits
+    fail_on: str
+
+    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
+        """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
+        from ..fleet.engine import InterruptedRunError, ask_all
+
+        meanwhile()
+        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        try:
+            with ProgressLine(self.common.quiet) as tell:
+                return ask_all(orders, self.transport, self.limits, on_tick=tell)
+        except TransportError as error:
+            raise CommandError(str(error), error.hint, INCOMPLETE) from None
+        except InterruptedRunError as interrupted:
+            return interrupted.reports
+
+
+def compared(config: Config | None, targets: Sequence[Target], reports: Sequence[Report]) -> tuple[Report, ...]:
+    """The Reports, with what is odd of a node among its like."""
+    if len(reports) < 2:
+        return tuple(reports)
+    from ..config.resolve import kin
+    from ..fleet.compare import Member, against_fleet
+    from ..fleet.fold import stem
+
+    expected = {each.node: each.expected for each in targets}
+    kins = {each.node: (kin(config, each.node) if config else None) or stem(each.node) for each in targets}
+    return against_fleet([Member(each, kins[each.node], expected[each.node]) for each in reports])
+
+
+class Mocks(NamedTuple):
+    """What `--mock` says: `dgx-h100`, or of many nodes `dgx-h100,gpu007=dgx-h100+gpu3-lost`."""
+
+    default: str = ""
+    others: Mapping[str, str] = {}  # nobody writes to it
+
+    def of(self, node: str | None) -> str | None:
+        """The machine that stands in for a node; None where nothing is mocked. Raises CommandError."""
+        spec = self.others.get(node or "", self.default) or None
+        if spec is None and self.others:
+            who, hint = node or "this host", "begin with a machine for all others: --mock dgx-h100,NODE=MACHINE"
+            raise CommandError(f"--mock names no machine for {who}", hint)
+        return spec
+
+
+def parse_mocks(text: str) -> Mocks:
+    """Raises CommandError: two machines for all other nodes."""
+    default, others = "", {}
+    for part in filter(None, text.split(",")):
+        node, equals, spec = part.partition("=")
+        if equals:
+            others[node] = spec
+        elif default:
+            raise CommandError(f"--mock {text}: {default} and {part} cannot both stand in for all nodes")
+        else:
+            default = part
+    return Mocks(default, others)
+
+
+def transport(common: Common, config: Config | None, here: str, names: Sequence[str]) -> Transport:
+    """As the config says; ssh where there is none. Raises CommandError: it does not reach these nodes."""
+    if config is None:
+        return Transport(here=here)
+    given = config.settings.transport
+    if given.tree and len(names) > given.tree.above:
+        common.warn("warning: transport.tree is not used: every node is reached from here")
+    if given.kind == "local" and set(names) != {here}:
+        raise CommandError("transport.kind is local: only this host can be reached", f"see {config.path}")
+    try:
+        template = tuple(shlex.split(given.template or ""))
+    except ValueError as error:
+        raise CommandError(f"transport.template: {error}", f"see {config.path}") from None
+    return Transport(
+        given.kind,
+        template,
+        given.user,
+        given.port,
+        given.proxy_jump,
+        given.ssh_config,
+        tuple(given.options.items()),
+        given.python,
+        given.sudo,
+        here,
+    )
+
+
+def limits(given: Common, config: Config | None, answer_s: float) -> Limits:
+    """Raises CommandError, ConfigError."""
+    declared = config.settings.transport if config else None
+    fanout = choose(given.fanout, "BRCTL_FANOUT", declared.fanout if declared else None, DEFAULT_FANOUT, int)
+    if fanout < 1:
+        raise CommandError(f"--fanout {fanout}: at least one node at a time")
+    connect_s = declared.connect_timeout if declared else DEFAULT_CONNECT_S
+    return Limits(fanout, connect_s, max(LEAST_START_S, answer_s), answer_s)
