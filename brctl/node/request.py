@@ -8,13 +8,13 @@ class ExpectedAccelerator(NamedTuple):
 
     vendor: Optional[str] = None
     model: Optional[str] = None
-    """NVML's product name, or a shell pattern."""
+    """NVML's product names or shell patterns, comma between them."""
     gpu_count: Optional[int] = None
     memory_bytes: Optional[int] = None
     driver: Optional[str] = None
     """Version range, all parts of which must hold: `>=550,<600`."""
     vbios: Optional[str] = None
-    """Shell pattern: `96.00.*`."""
+    """Shell patterns, comma between them: `96.00.*`."""
     nvlinks: Optional[int] = None
     """Active links of each GPU."""
 
@@ -28,9 +28,9 @@ class ExpectedNics(NamedTuple):
     nic_count: Optional[int] = None
     speed_mbps: Optional[int] = None
     kind: Optional[str] = None
-    """`roce`, `infiniband` or `ethernet`."""
+    """`roce`, `infiniband`, `efa` or `ethernet`."""
     firmware: Optional[str] = None
-    """Shell pattern: `28.*`."""
+    """Shell patterns, comma between them: `28.*`."""
 
 
 class ExpectedCpu(NamedTuple):

@@ -166,21 +166,22 @@ class _Facts:
     def __init__(self, seen: Inventory) -> None:
         self.nics = {nic.name: nic for nic in seen.nics or ()}
         self.devices = {device.address: device for device in seen.pci or ()}
-        self.of_netdev: Dict[Optional[str], RdmaPort] = {}
-        self.of_device: Dict[Optional[str], RdmaPort] = {}
+        self.of_netdev: Dict[str, List[RdmaPort]] = {}
+        self.of_device: Dict[str, RdmaPort] = {}
         for port in seen.rdma or ():
-            self.of_netdev.setdefault(port.netdev, port)
             if port.netdev is None:
                 self.of_device.setdefault(port.device, port)
+            else:
+                self.of_netdev.setdefault(port.netdev, []).append(port)
         self.problems: Dict[Tuple[str, Optional[str]], List[Problem]] = {}
         for problem in seen.problems:
             self.problems.setdefault((problem.part, problem.subject), []).append(problem)
 
     def rdma_of(self, nic: Nic) -> Optional[RdmaPort]:
         """A port of a bond belongs to the bond's interface, not to the cards under it."""
-        port = self.of_netdev.get(nic.name)
-        if port and (nic.pci is None or port.pci in (None, nic.pci)):  # a pod's interface may have a name of ours
-            return port
+        for port in self.of_netdev.get(nic.name, ()):
+            if nic.pci is None or port.pci in (None, nic.pci):  # a pod's interface may have a name of ours
+                return port
         return self.of_device.get(nic.rdma) if nic.rdma else None
 
     def of_nic(self, nic: Nic) -> Port:
@@ -204,9 +205,10 @@ class _Facts:
 
     def kind_of(self, nic: Nic) -> str:
         """That of its RDMA port; without one, that of its bond's, or of what it stands on."""
-        rdma = self.rdma_of(nic) or self.of_netdev.get(nic.master or "")
-        if rdma:
-            return _kind(rdma)
+        of_bond = self.of_netdev.get(nic.master or "", ())
+        for rdma in (self.rdma_of(nic), *of_bond):
+            if rdma:
+                return _kind(rdma)
         if nic.mac and nic.mac.count(":") == _IPOIB_ADDRESS_OCTETS - 1:
             return "infiniband"
         if nic.rdma or nic.kind in ("physical", "bridge"):

@@ -168,6 +168,9 @@ def test_rails_lent_to_a_pod(dgx: Inventory) -> None:
     rdma = [port._replace(netdev="eno1") for port in dgx.rdma or ()]
     eno1 = (dgx.nics or ())[0]._replace(pci="0000:01:00.0")
     assert kinds(dgx._replace(nics=(eno1,), rdma=tuple(rdma))) == {"eno1": "ethernet"}
+    own = a_port("mlx5_9", "eno1", pci=eno1.pci)
+    (port,) = ports.ports(dgx._replace(nics=(eno1,), rdma=(*rdma, own)))
+    assert port.rdma == own
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ critical.
 
 RoCE is Ethernet with an RDMA device, so it serves where Ethernet is declared. A bond that has an RDMA device gives its
 kind to its ports, and an interface has the kind of what it stands on. Where nothing is declared, ports on one type of
-card are compared, and one that differs is a warning: many cards speak either, as their configuration says.
+card are compared, those of each bond apart, and one that differs is a warning: many cards speak either, as their
+configuration says.
 """
 
 from typing import Optional, Sequence
@@ -31,7 +32,8 @@ def run(case: Case) -> Sequence[Finding]:
 
 def _part(port: Port, unread: Optional[Problem]) -> Part:
     kind = None if unread else port.kind
-    return port.part(kind, _NAMES[port.kind], "/sys/class/infiniband", port.card, unread)
+    kin = (port.card, port.nic.master if port.nic else None)
+    return port.part(kind, _NAMES[port.kind], "/sys/class/infiniband", kin, unread)
 
 
 def _declared(want: str) -> Declared:

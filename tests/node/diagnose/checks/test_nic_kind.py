@@ -117,3 +117,16 @@ def test_a_device_that_could_not_be_read(dgx: Inventory, declared: Expected, exa
     (found,) = examine(dgx._replace(rdma=rdma, problems=(problem,)), declared)
     assert (found.status, found.reason, found.subject.name) == (Status.UNKNOWN, "error", "ens4np0")
     assert found.summary == problem.message
+
+
+def test_bonded_storage_ports_on_the_rails_type_of_card(switched: Inventory, examine: Callable[..., Any]) -> None:
+    """Rails of InfiniBand, and two such cards that speak Ethernet in a bond."""
+    ports = tuple(
+        port if port.device in ("mlx5_6", "mlx5_7") else port._replace(link_layer="InfiniBand")
+        for port in switched.rdma or ()
+    )
+    nics = tuple(
+        nic._replace(master="bond0") if nic.rdma in ("mlx5_6", "mlx5_7") else nic for nic in switched.nics or ()
+    )
+    (found,) = examine(switched._replace(nics=nics, rdma=ports))
+    assert (found.status, found.summary) == (Status.PASS, "6 of 8 NICs: InfiniBand, 2 of 8 NICs: RoCE")
