@@ -15,7 +15,7 @@ def main(*group: str) -> None:
 
 def br_node_manager() -> None:
     """br-node-manager: discover and check every node of the config, under the name that older run books use."""
-    main("--nodes", "@all", "node-manager", "check", "--discover")
+    main("node-manager", "check", "--discover", "--nodes", "@all")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from typer._click.shell_completion import CompletionItem, ShellComplete
@@ -23,7 +24,7 @@ def answer(command: Any, argv: Sequence[str], instruction: str) -> int:
     """
     action, _, name = instruction.partition("_")
     try:
-        for word in argv:
+        for word in takewhile(lambda word: not word.startswith("-"), argv):
             command = command.commands[word]
         shell = SHELLS[name](command, {}, "brctl", "_BRCTL_COMPLETE")
         text = shell.source_template if action == "source" else shell.complete()

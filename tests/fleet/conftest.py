@@ -38,7 +38,7 @@ PermitRootLogin yes
 PasswordAuthentication no
 PidFile none
 """
-_JUMP = _SSHD.replace("Port 22", "Port 2222") + "MaxStartups 10:30:60\n"
+_JUMP = _SSHD.replace("Port 22", "Port 2222") + "MaxStartups 5:60:20\n"
 _NODE = """\
 hostname gpu{i}
 for folder in /run /var/cache /var/tmp /usr/local/bin; do mount -t tmpfs tmpfs $folder; done
