@@ -4,6 +4,8 @@ import ctypes
 import json
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, Set, Tuple
 
@@ -31,6 +33,25 @@ def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+
+
+class _PatientSys:
+    """What `threading` knows as sys. CPython refuses to trace two threads that start at once while an audit hook runs,
+    and the thread would die before it began: try again."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
+
+    def settrace(self, function: Any) -> None:
+        for _ in range(1000):
+            try:
+                return sys.settrace(function)
+            except RuntimeError:
+                time.sleep(0.0001)
+        return sys.settrace(function)
+
+
+threading._sys = _PatientSys()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)
