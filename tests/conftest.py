@@ -46,7 +46,7 @@ class _PatientSys:
         for _ in range(1000):
             try:
                 return sys.settrace(function)
-            except RuntimeError:
+            except RuntimeError:  # noqa: PERF203  # to try again is the point
                 time.sleep(0.0001)
         return sys.settrace(function)
 
