@@ -18,14 +18,25 @@ BRIDGE_WORDS = frozenset(
 def run(argv: list[str]) -> int:
     """Run one command; give its exit code (docs/exit-codes.md)."""
     if "--version" in argv[:1]:
-        print(f"brctl {__version__}")
-        return 0
+        return _version()
     if argv and argv[0] in BRIDGE_WORDS:
-        print(_bridge_hint(argv[0]), file=sys.stderr)
-        return 2
+        from .errors import USAGE, say
+
+        say(_bridge_hint(argv[0]))
+        return USAGE
     from .app import run_app
 
     return run_app(argv)
+
+
+def _version() -> int:
+    try:
+        print(f"brctl {__version__}", flush=True)
+    except OSError as error:
+        from .errors import tell_lost
+
+        return tell_lost(error)
+    return 0
 
 
 def _bridge_hint(word: str) -> str:
@@ -45,6 +56,9 @@ def _other_brctl() -> str | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether it is the script that pip wrote for this program."""
-    with open(path, "rb") as file:
-        return b"brctl.__main__" in file.read(500)
+    """Whether it is the script that pip wrote for this program, or nothing that could be told apart from it."""
+    try:
+        with open(path, "rb") as file:
+            return b"brctl.__main__" in file.read(500)
+    except OSError:  # a folder, or not to be read
+        return True

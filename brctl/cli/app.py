@@ -11,7 +11,7 @@ import typer.main
 from ..config.mistake import ConfigError
 from . import config, diagnose, node_manager
 from .common import Group
-from .errors import BROKEN_PIPE, INCOMPLETE, INTERRUPTED, USAGE, CommandError, tell, tell_unforeseen
+from .errors import INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
 
 app = typer.Typer(
     cls=Group,
@@ -39,21 +39,16 @@ def run_app(argv: list[str]) -> int:
         tell(error.what, error.hint)
         return error.code
     except ConfigError as error:
-        print("\n".join(mistake.show() for mistake in error.mistakes), file=sys.stderr)
+        say("\n".join(mistake.show() for mistake in error.mistakes))
         return USAGE
     except typer.TyperException as error:
         where = getattr(error, "ctx", None)
         tell(error.format_message(), f"see `{where.command_path} --help`" if where else None)
         return USAGE
-    except BrokenPipeError:
-        _give_up_stdout()
-        return BROKEN_PIPE
     except OSError as error:
-        _give_up_stdout()
-        tell(str(error))
-        return INCOMPLETE
+        return tell_lost(error)
     except KeyboardInterrupt:
-        tell("interrupted; nothing was changed")
+        tell("interrupted")
         return INTERRUPTED
     except Exception as error:
         return tell_unforeseen(error, debug="--debug" in argv)
@@ -69,11 +64,6 @@ def _prepare(argv: list[str]) -> None:
         from .shells import answer
 
         os._exit(answer(typer.main.get_command(app), argv, asked))  # to end in order takes a sixth of the time
-
-
-def _give_up_stdout() -> None:
-    """What is left in its buffer would make the interpreter complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(argv: list[str]) -> int:

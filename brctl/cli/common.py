@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from .errors import CommandError
+from ..render.clean import clean
+from .errors import CommandError, say
 
 FORMS = ("table", "json", "yaml")
 """Of output."""
@@ -38,9 +38,9 @@ class Common(NamedTuple):
         return self.output
 
     def warn(self, text: str) -> None:
-        """A warning on stderr, unless --quiet was given."""
+        """A line on stderr, unless --quiet was given."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            say(clean(text))
 
 
 def common(ctx: typer.Context) -> Common:
@@ -136,3 +136,11 @@ class Command(_WithCommon, TyperCommand):
 
 class Group(_WithCommon, TyperGroup):
     """A group with the common options."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer does; a command that stands in a group is told with the group's name."""
+        name = args[0]
+        for group, inner in self.commands.items() if name not in self.commands else ():
+            if isinstance(inner, TyperGroup) and name in inner.commands:
+                raise CommandError(f"no such command '{name}'", f"did you mean `{ctx.command_path} {group} {name}`?")
+        return super().resolve_command(ctx, args)

@@ -10,7 +10,8 @@ import typer
 from ..config import open_config
 from ..config.mistake import ConfigError
 from .common import Command, Group, common, completion
-from .errors import CLEAN, FOUND, INCOMPLETE, USAGE, CommandError
+from .errors import CLEAN, FOUND, USAGE, CommandError
+from .files import refuse, write
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
@@ -74,17 +75,13 @@ def init(
     from .session import inventory
 
     common(ctx).form("yaml")
+    if file is not None:
+        refuse(file, force)
     node, seen = inventory(ctx)
     written = text(seen, node)
     if file is None:
         return render.plain(written)
-    try:
-        with file.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(written)
-    except FileExistsError:
-        raise CommandError(f"{file} exists", "--force overwrites it") from None
-    except OSError as error:
-        raise CommandError(f"cannot write {file}: {error.strerror}", code=INCOMPLETE) from None
+    write(file, written, force)
     return None
 
 

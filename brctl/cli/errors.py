@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import traceback
 
@@ -24,12 +26,28 @@ def tell(what: str, hint: str | None = None, word: str = "error") -> None:
     """Say it on stderr, in the one form that all errors and warnings have."""
     for label, text in ((word, what), ("hint", hint)):
         if text:
-            print(f"{label}: {clean(text)}", file=sys.stderr)
+            say(f"{label}: {clean(text)}")
+
+
+def say(text: str) -> None:
+    """Lines on stderr. That it is full, or that nobody reads it, changes nothing else."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def tell_lost(error: OSError) -> int:
+    """What a command or its output ran into. What is left in stdout's buffer would make the interpreter complain at its
+    end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    tell(str(error))
+    return INCOMPLETE
 
 
 def tell_unforeseen(error: Exception, debug: bool) -> int:
     """An error that is our own fault."""
     if debug:
-        traceback.print_exception(error)
+        say("".join(traceback.format_exception(error)).rstrip())
     tell(f"{type(error).__name__}: {error}", None if debug else "this is a fault of brctl; --debug shows where")
     return INCOMPLETE

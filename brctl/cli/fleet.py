@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..node.report import Report
 
 DEFAULT_FANOUT = 64
+MOST_FANOUT = 4096  # as transport.fanout
 DEFAULT_CONNECT_S = 10.0
 LEAST_START_S = 15.0
 """For the agent to start, however short its answer may be: 200 kB may have to reach the node first."""
@@ -146,7 +147,8 @@ def limits(given: Common, config: Config | None, answer_s: float) -> Limits:
     """Raises CommandError, ConfigError."""
     declared = config.settings.transport if config else None
     fanout = choose(given.fanout, "BRCTL_FANOUT", declared.fanout if declared else None, DEFAULT_FANOUT, int)
-    if fanout < 1:
-        raise CommandError(f"--fanout {fanout}: at least one node at a time")
+    if not 1 <= fanout <= MOST_FANOUT:
+        option = "$BRCTL_FANOUT" if given.fanout is None else "--fanout"
+        raise CommandError(f"{option} {fanout}: 1 to {MOST_FANOUT} nodes at a time")
     connect_s = declared.connect_timeout if declared else DEFAULT_CONNECT_S
     return Limits(fanout, connect_s, max(LEAST_START_S, answer_s), answer_s)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +21,14 @@ from ..node.facts import Inventory
 from ..node.report import Report
 from ..node.request import Request
 from .common import Common, common
-from .errors import INCOMPLETE, CommandError
+from .errors import INCOMPLETE, CommandError, say, tell
 from .fleet import FleetSession, Mocks, Target, limits, parse_mocks, target, transport
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
 
+_NODE = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
+_UNKNOWN = "only its cluster-wide values were used; --as NODE names this host"
 DEFAULT_TIMEOUT_S = 60.0
 """For one node's answer. Eight GPUs without persistence mode take about 15 s to initialise."""
 
@@ -39,10 +43,13 @@ class Session(NamedTuple):
     fail_on: str
     timeout_s: float
     agent: LocalAgent
+    notes: tuple[str, ...] = ()
+    """For the Report."""
 
     def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
-        return (self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile),)
+        report = self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile)
+        return (report._replace(notes=(*self.notes, *report.notes)),)
 
 
 @contextmanager
@@ -56,16 +63,25 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     if given.nodes is None and not everywhere:
         mock = mocked(given).of(given.as_node)
         with LocalAgent(mock) as agent:
-            yield _configured(given, agent, opened(given), _hostname(given, mock))
+            run = _configured(given, agent, opened(given), _hostname(given, mock))
+            _tell_unconfigured(ctx, run)
+            yield run
         return
     config = opened(given)
-    run = fleet(given, config, named(given, config) or (config.nodes if config else None))
-    first = run.targets[0]
-    if len(run.targets) > 1 or first.node != run.here:
-        yield run
+    many = fleet(given, config, named(given, config) or (config.nodes if config else None))
+    _tell_unconfigured(ctx, many)
+    first = many.targets[0]
+    if len(many.targets) > 1 or first.node != many.here:
+        yield many
         return
     with LocalAgent(first.mock) as agent:
-        yield Session(given, config, run.targets, run.fail_on, run.limits.answer_s, agent)
+        yield Session(given, config, many.targets, many.fail_on, many.limits.answer_s, agent)
+
+
+def _tell_unconfigured(ctx: typer.Context, run: Session | FleetSession) -> None:
+    """What a newcomer at a terminal should know; cron and programs do not ask."""
+    if run.config is None and ctx.info_name == "check" and sys.stderr.isatty():
+        run.common.warn("no config: siblings are compared; `brctl config init` writes one")
 
 
 def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> FleetSession:
@@ -126,6 +142,8 @@ def _here(given: Common, config: Config | None, hostname: str) -> str:
     name = which_node(config.nodes if config else (), given.as_node, short, hostname)
     if config and given.as_node and name is None:
         raise CommandError(f"--as {given.as_node}: {config.path} has no such node", "see cluster.nodes there")
+    if name is None and given.as_node and not _NODE.fullmatch(given.as_node):
+        raise CommandError(f"--as {given.as_node}: no node name: letters, digits, '.', '_' and '-' are allowed")
     return name or given.as_node or short
 
 
@@ -134,7 +152,7 @@ def ask(ctx: typer.Context, action: str) -> Report:
     given = common(ctx)
     mock = mocked(given).of(given.as_node)
     with LocalAgent(mock) as agent:
-        name = given.as_node or _hostname(given, mock).partition(".")[0]
+        name = _here(given, None, _hostname(given, mock))
         _refuse_others(given, name)
         return agent.ask(Request(name, action), _timeout(given, None))
 
@@ -152,7 +170,7 @@ def _hostname(given: Common, mock: str | None) -> str:
     if not mock:
         return os.uname().nodename
     from ..mock import MockError
-    from ..mock.machines import idle_faults, load
+    from ..mock.machines import hostname, idle_faults, load
 
     try:
         machine = load(mock)
@@ -160,7 +178,7 @@ def _hostname(given: Common, mock: str | None) -> str:
             given.warn(f"warning: {line}")
     except MockError as error:
         raise CommandError(str(error), error.hint) from None
-    return (machine.read("/proc/sys/kernel/hostname") or "localhost").strip()
+    return hostname(machine)
 
 
 def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:
@@ -168,15 +186,16 @@ def _configured(given: Common, agent: LocalAgent, config: Config | None, hostnam
     if config is None:
         return Session(given, None, [target(name, None)], "warn", _timeout(given, None), agent)
     _warn(given, config)
-    if name not in config.nodes:
-        given.warn(f"warning: {config.path} has no node {name}: its cluster-wide values are used; --as NODE names it")
+    notes = () if name in config.nodes else (f"no node of {config.path}: {_UNKNOWN}",)
+    if given.quiet and notes:  # else it is printed with the other notes
+        tell(f"{name}: {notes[0]}", word="warning")
     timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, config, [target(name, config)], config.node(name).diagnose.fail_on, timeout_s, agent)
+    return Session(given, config, [target(name, config)], config.node(name).diagnose.fail_on, timeout_s, agent, notes)
 
 
 def _warn(given: Common, config: Config) -> None:
-    for warning in config.warnings:
-        given.warn(warning.show("warning"))
+    for warning in config.warnings if not given.quiet else ():
+        say(warning.show("warning"))  # of several lines, and clean
 
 
 def _timeout(given: Common, declared: float | None) -> float:

@@ -112,6 +112,7 @@ def lookup(loc: Loc) -> Explanation | None:
     if not (loc and node and parent):
         return None
     default, examples = node.get("default"), node.get("examples")
+    section = (_child(node, 0) or {}) if "items" in node else node
     return Explanation(
         key=dotted(loc),
         meaning=node["description"],
@@ -120,7 +121,7 @@ def lookup(loc: Loc) -> Explanation | None:
         default=None if default in (None, {}, []) else plain(default),
         example=plain(examples[0]) if examples and default is None else None,
         source=node.get("x-source"),
-        keys=tuple(str(part) for part in (*node.get("properties", {}), *[NAME] * bool(_child(node, NAME)))),
+        keys=tuple(str(part) for part in (*section.get("properties", {}), *[NAME] * bool(_child(section, NAME)))),
     )
 
 
@@ -129,10 +130,22 @@ def explain(key: str) -> Explanation:
     loc = _parse(key)
     found = lookup(loc)
     if found is None:
-        raise ConfigError([Mistake("unknown key", path=key, hint=instead(loc))])
+        raise ConfigError([Mistake("unknown key", path=key, hint=_elsewhere(loc) or instead(loc))])
     below = loc[2:] if loc[0] == "overrides" else loc
     found = found._replace(key=key)
+    if loc == ("hardware",):
+        found = found._replace(meaning=f"{found.meaning} NAME is a group of cluster.groups, or all.")
     return _of_check(found, *below[2:]) if below[:2] == ("diagnose", "checks") else found
+
+
+def _elsewhere(loc: Loc) -> str | None:
+    """The whole key that one on the command line probably stands for."""
+    alike = [path for path in keys() if loc and path[-1] == loc[-1] and path[0] != "overrides"]
+    near = max(alike, key=lambda path: (len({*path} & {*loc}), -len(path)), default=None)
+    if near is None:
+        return None
+    group = ", where NAME is a group" if near[:2] == ("hardware", NAME) else ""
+    return f"{dotted(near)}{group}"
 
 
 def _of_check(found: Explanation, name: str | int = "", threshold: str | int = "") -> Explanation:

@@ -5,7 +5,9 @@ Bounded: bytes, depth and number of values. Words are read as YAML 1.2 reads the
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +35,12 @@ _TAB = re.compile(r"^ *(?=\t)", re.MULTILINE)
 _LEAST = "the least is two lines: version: 1, and cluster: {name: NAME, nodes: NODES}"
 _QUOTE = "put quotes around the value"
 _CLOSE = "close it, or put quotes around a value with [ ] { } or ,"
+_UNCLOSED = ("the quotes that open here are not closed", "close them on this line")
+_ALIGN = "align it with the keys that it belongs to"
 _SYNTAX = (
     ("expected ',' or '}'", "{ is not closed", _CLOSE),
     ("expected ',' or ']'", "[ is not closed", _CLOSE),
-    ("unexpected end of stream", "the quotes are not closed", None),
+    ("unexpected end of stream", *_UNCLOSED),
     ("found character that cannot start any token", "a value cannot begin like this", _QUOTE),
     ("did not find expected alphabetic", "* and & have a meaning in YAML", _QUOTE),
     ("did not find expected comment", "> and | begin a block of text in YAML", _QUOTE),
@@ -97,7 +101,28 @@ def parse(data: bytes, file: str) -> Document:
     try:
         return builder.document()
     except yaml.MarkedYAMLError as error:
-        raise ConfigError([*builder.result.mistakes, _syntax(error, file, lines)]) from None
+        quote = _open_quote(text, error)
+        wrong = Mistake(_UNCLOSED[0], _place(file, lines, quote), hint=_UNCLOSED[1]) if quote else None
+        raise ConfigError([*builder.result.mistakes, wrong or _syntax(error, file, lines)]) from None
+
+
+def missing_colon(text: str) -> str:
+    """What to write instead of `count 8` or `count:8`."""
+    word = re.match(r"[\w.-]+(?=\s)", text)
+    return f"a colon is missing after {word.group()!r}?" if word else "write `key: value`, with a space after the colon"
+
+
+def _open_quote(text: str, error: yaml.MarkedYAMLError) -> Mark | None:
+    """Where quotes open that another line's first quote closed, so that the rest of that line makes no sense."""
+    found = None
+    try:
+        for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+            quoted = isinstance(token, yaml.ScalarToken) and token.style in ("'", '"')
+            if quoted and error.problem_mark and token.start_mark.line < token.end_mark.line == error.problem_mark.line:
+                found = _mark(token)
+    except yaml.MarkedYAMLError:
+        pass
+    return found
 
 
 def _place(file: str, lines: Sequence[str], mark: Mark) -> Place:
@@ -138,28 +163,68 @@ def _syntax(error: yaml.MarkedYAMLError, file: str, lines: Sequence[str]) -> Mis
         mark = error.context_mark  # where it was opened helps more than where it did not end
     at = (mark.line, mark.column) if mark else (0, 0)
     if "mapping values are not allowed" in problem or "find expected key" in problem:
-        return _misplaced_key(at, file, lines)
+        return _misplaced_key(at, file, lines, "find expected key" in problem)
+    if "find expected ':'" in problem:
+        return Mistake("no ': ' after the key", _place(file, lines, at), hint=missing_colon(lines[at[0]][at[1] :]))
+    first = next(i for i, line in enumerate(lines) if _written(line))
+    if "expected <document start>" in problem and _indent(lines[first]):
+        return Mistake(
+            "the first key is indented", _place(file, lines, (first, 0)), hint=f"align it with line {at[0] + 1}"
+        )
+    if "expected '-' indicator" in problem:
+        return Mistake("the indentation fits no line above", _place(file, lines, at), hint=_ALIGN)
     known = (entry[1:] for entry in _SYNTAX if entry[0] in problem)
     message, hint = next(known, (problem, None))
     return Mistake(message, _place(file, lines, at), hint=hint)
 
 
-def _misplaced_key(at: Mark, file: str, lines: Sequence[str]) -> Mistake:
-    """A `key:` where none can be: behind a value on its line or on the line above, or out of line with all above."""
+def _misplaced_key(at: Mark, file: str, lines: Sequence[str], behind: bool) -> Mistake:
+    """A key where none can be: behind a value on its line or on the line above, or out of line with all above."""
     if re.search(r":\s", lines[at[0]][: at[1]]):
         place = _place(file, lines, at)
+        if behind:
+            return Mistake(
+                "the value ends before this", place, hint="put quotes around the whole value, and none in it"
+            )
         return Mistake("a second ': ' on the line", place, hint="put quotes around a value with ': ' in it")
-    above = next((i for i in range(at[0] - 1, -1, -1) if lines[i].split("#")[0].strip()), 0)
-    indents = [len(lines[i]) - len(lines[i].lstrip()) for i in (above, at[0])]
+    above = next((i for i in range(at[0] - 1, -1, -1) if _written(lines[i])), 0)
+    indents = [_indent(lines[i]) for i in (above, at[0])]
     if not re.search(r":(\s|$)", lines[above]) and indents[0] == indents[1]:
         place = _place(file, lines, (above, indents[0]))
-        return Mistake("no ': ' after the key", place, hint="write `key: value`, with a space after the colon")
+        return Mistake("no ': ' after the key", place, hint=missing_colon(lines[above].strip()))
     place = _place(file, lines, (at[0], indents[1]))
     if indents[1] <= indents[0]:
-        return Mistake("the indentation fits no line above", place, hint="align it with the keys that it belongs to")
+        odd = _indented_too_far(lines, at[0])
+        if odd is None:
+            return Mistake("the indentation fits no line above", place, hint=_ALIGN)
+        place = _place(file, lines, (odd, _indent(lines[odd])))
+        return Mistake("the key is indented too far", place, hint=f"align it with line {at[0] + 1}")
     return Mistake(
         "the key is indented too far", place, hint=f"line {above + 1} already has a value: align it with that"
     )
+
+
+def _indented_too_far(lines: Sequence[str], at: int) -> int | None:
+    """The one line above that is odd, where the line `at` is as far indented as others of the file are."""
+    indent = _indent(lines[at])
+    around = [i for i in range(at) if _written(lines[i])]
+    owner = max((i for i in around if _indent(lines[i]) < indent), default=None)
+    if owner is None:
+        return None
+    block = [i for i in around if i > owner]
+    first = [i for i in block if _indent(lines[i]) == _indent(lines[block[0]])]
+    written = [i for i, line in enumerate(lines) if _written(line) and i not in (block[0], at)]
+    steps = Counter(_indent(lines[b]) - _indent(lines[a]) for a, b in pairwise(written))
+    here, there = (_indent(lines[i]) - _indent(lines[owner]) for i in (at, first[0]))
+    return first[0] if len(first) == 1 and (steps[here], here == 2) > (steps[there], there == 2) else None
+
+
+def _written(line: str) -> bool:
+    return bool(line.split("#")[0].strip())
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _mark(event: Any) -> Mark:
@@ -190,7 +255,8 @@ class _Builder:
             hint = "`brctl config init` writes one that fits this host"
             self.refuse("the file is empty", (), _mark(event), hint, fatal=True)
         if not isinstance(event, yaml.MappingStartEvent):
-            self.refuse("a config is `key: value` lines", (), _mark(event), _LEAST, fatal=True)
+            hint = missing_colon(event.value) if re.match(r"\w+ \S+( |$)", getattr(event, "value", "")) else _LEAST
+            self.refuse("a config is `key: value` lines", (), _mark(event), hint, fatal=True)
         data = self.value(event, ())
         next(self.events)
         event = next(self.events)
@@ -218,6 +284,8 @@ class _Builder:
             return self.refuse(f"YAML tags are not read: {event.tag}", loc, mark, "remove it, or quote the value")
         if value is None:
             hint = "give it a value, or comment it out; if the lines below belong to it, indent them further"
+            if loc and re.search(r"[\s:]", str(loc[-1])):
+                hint = missing_colon(str(loc[-1]))
             return self.refuse("no value", loc, self.result.marks[loc].key if loc in self.result.marks else mark, hint)
         return value
 

@@ -1,5 +1,6 @@
 """What pydantic found, in our words: what is wrong, and what to do about it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from . import reference, types
 from .mistake import Mistake
 from .models import Hardware
 from .nodes import nearest
-from .source import Document, Loc, dotted
+from .source import Document, Loc, dotted, missing_colon
 from .units import shown
 
 
@@ -71,6 +72,8 @@ def _rewritten(kind: str, value: Any, loc: Loc, about: reference.Explanation) ->
     if kind == "string_type" and isinstance(value, (list, dict)):
         joined = isinstance(value, list) and about.kind in (types.NODES, types.GLOB, types.VERSIONS)
         return f'write "{",".join(map(str, value))}"' if joined else about.kind
+    if kind == "model_type" and isinstance(value, str) and re.split(r"[\s:]", value)[0] in about.keys:
+        return missing_colon(value)
     keys = [reference.lookup((*loc, key)) for key in about.keys]
     needed = [key.key.rpartition(".")[2] for key in keys if key and key.required]
     lone = kind == "model_type" and isinstance(value, str) and len(needed) == 1

@@ -5,20 +5,24 @@ of their own, so that its path is not written with each: `"/a/b/": {"c": "1\\n"}
 """
 
 import json
+import math
 import os
 import zlib
 from typing import Any, Dict, NamedTuple, Tuple
 
+from ..node.deadline import HungError
 from ..node.host.machine import InvalidMachineError, Machine, check
 from . import MockError, nvml
 from .faults import UnknownFaultError, listing, parse
 from .harm import Harm, inflict
 from .harmed import HarmedFiles, HarmedMachine
 from .overlay import Overlay
+from .regular import read_regular
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "machines")
 _SUFFIX = ".json"
 _HOSTNAME = "/proc/sys/kernel/hostname"
+_HOSTNAME_LIMIT = 253  # characters, of a name in the DNS (RFC 1035 has 255 octets with lengths)
 
 
 class _Given(NamedTuple):
@@ -47,6 +51,15 @@ def load(spec: str, node: str = "") -> Machine:
         return HarmedMachine(plain, spec, install, files, harm.growths)
     except InvalidMachineError as error:
         raise _no_machine(path, str(error)) from None
+
+
+def hostname(machine: Machine) -> str:
+    """What it is called, in at most 253 characters; "localhost" where it does not tell. Never raises."""
+    try:
+        text = machine.read(_HOSTNAME) or ""
+    except (OSError, ValueError, HungError):  # the report will tell
+        text = ""
+    return text.strip()[:_HOSTNAME_LIMIT] or "localhost"
 
 
 def idle_faults(spec: str) -> Tuple[str, ...]:
@@ -81,8 +94,7 @@ def _find(wanted: str) -> str:
 
 def _decode(path: str) -> Any:
     try:
-        with open(path, "rb") as file:
-            plain = json.loads(file.read())
+        plain = json.loads(read_regular(path), parse_float=_finite, parse_constant=_finite)
         if isinstance(plain, dict) and isinstance(plain.get("files"), dict):
             plain["files"] = _unfolded(plain["files"])
         check(plain)
@@ -94,7 +106,17 @@ def _decode(path: str) -> Any:
         raise _no_machine("{}:{}:{}".format(path, error.lineno, error.colno), error.msg) from None
     except ValueError as error:
         raise _no_machine(path, str(error)) from None
+    except RecursionError:
+        raise _no_machine(path, "it is nested too deep") from None
     return plain
+
+
+def _finite(word: str) -> float:
+    """No report can hold another number. Raises ValueError."""
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError("{:.20} is no finite number".format(word))
+    return number
 
 
 def _unfolded(files: Dict[str, Any]) -> Dict[str, Any]:
@@ -116,5 +138,5 @@ def _no_machine(place: str, reason: str) -> MockError:
 def _overlay_name(name: str, path: str, node: str) -> str:
     """Faults don't count: the machine is the same. A file may use a name that another machine has."""
     if os.path.dirname(path) != _FOLDER:
-        name = "{}-{:08x}".format(name, zlib.crc32(os.path.realpath(path).encode()))
+        name = "{}-{:08x}".format(name, zlib.crc32(os.fsencode(os.path.realpath(path))))
     return name + "@" + node if node else name

@@ -6,6 +6,7 @@ import os
 from typing import Dict, Optional, Tuple
 
 from . import MockError
+from .regular import open_regular
 
 
 def state_folder() -> str:
@@ -21,7 +22,7 @@ def state_folder() -> str:
 
 class Overlay:
     def __init__(self, name: str) -> None:
-        """Of the machine `name`. Raises MockError: it is there, but broken."""
+        """Of the machine `name`. Raises MockError: it is there, but broken or not to be read."""
         self._folder = os.path.join(state_folder(), "mock")
         self._path = os.path.join(self._folder, name + ".json")
         self._stamp: Optional[Tuple[int, int, int]] = None
@@ -29,7 +30,7 @@ class Overlay:
         self._refresh()
 
     def read(self, path: str) -> Optional[str]:
-        """What was last written to `path`, by any process; None where nothing was. Raises MockError, OSError."""
+        """What was last written to `path`, by any process; None where nothing was. Raises MockError."""
         self._refresh()
         return self._texts.get(path)
 
@@ -44,7 +45,7 @@ class Overlay:
 
     def _refresh(self) -> None:
         try:
-            with open(self._path, "rb") as file:
+            with open(open_regular(self._path), "rb") as file:
                 status = os.fstat(file.fileno())
                 stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
                 if stamp == self._stamp:
@@ -53,12 +54,17 @@ class Overlay:
                 self._stamp = stamp
         except FileNotFoundError:
             self._texts, self._stamp = {}, None
+        except OSError as error:
+            message = "cannot read {}: {}".format(self._path, error.strerror)
+            raise MockError(message, "remove it, or name another folder in $BRCTL_STATE_DIR") from None
 
     def _parse(self, data: bytes) -> Dict[str, str]:
         try:
             texts = json.loads(data)
         except ValueError as error:
             raise self._broken(str(error)) from None
+        except RecursionError:
+            raise self._broken("it is nested too deep") from None
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
             raise self._broken("an object of texts is expected")
         return texts

@@ -5,6 +5,7 @@ has a thread of its own, so that one that hangs holds up neither the next one no
 """
 
 import os
+import select
 import threading
 import time
 import traceback
@@ -77,11 +78,23 @@ def _write_all(sink: int, text: bytes) -> None:
         view = view[os.write(sink, view) :]
 
 
+def _end_with_parent(source: int, loaded: threading.Event) -> None:
+    """Who asks may be gone before there is a host to read his requests for: then end this process."""
+    poll = select.poll()
+    poll.register(source, select.POLLRDHUP)  # of a socket; of a pipe the end is always told
+    poll.poll()
+    if not loaded.is_set():
+        os._exit(0)
+
+
 def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on this process's own pipes and end it at once: a thread stuck in a driver must not keep it alive."""
-    code = 1
+    code, loaded = 1, threading.Event()
+    threading.Thread(target=_end_with_parent, args=(0, loaded), daemon=True).start()
     try:
-        serve(make_host(), 0, 1)
+        host = make_host()
+        loaded.set()
+        serve(host, 0, 1)
         code = 0
     except Exception:
         traceback.print_exc()  # to stderr, whose last line the one who waits will tell

@@ -49,6 +49,8 @@ class _Worker(threading.Thread, Generic[T]):
             if left <= 0:
                 return HungError(call, limit_s)
             self.join(min(left, _GLANCE_S))  # it may be in a call of a shorter limit by then
+        if not self.outcome:  # what ended it is no Exception, or came before its first line
+            return RuntimeError("its thread ended without a result")
         return self.outcome[0]
 
 

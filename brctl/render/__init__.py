@@ -160,7 +160,11 @@ def explanation(it: Explanation, form: str) -> None:
 
 def valid(path: Path, nodes: int, groups: int, warnings: int) -> None:
     """One line that says that a config is fine."""
-    print(f"{path}: valid: {nodes} nodes, {groups} groups, {warnings} warnings")
+    from .clean import clean
+
+    counts = ((nodes, "node"), (groups, "group"), (warnings, "warning"))
+    words = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
+    print(f"{clean(str(path))}: valid: {words}")
 
 
 def mistakes(errors: Sequence[Mistake], warnings: Sequence[Mistake], form: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -11,15 +11,43 @@ from ..config.mistake import Mistake
 from ..config.reference import Explanation, Value, plain
 from .terminal import Column, Terminal
 
+_COLUMNS = (Column("Key"), Column("Value", wrap=True), Column("From", rank=1))
+_VALUE = 24
+"""Cells that a value needs to be read at all."""
+
 
 def values_table(terminal: Terminal, nodes: Sequence[tuple[str | None, Sequence[Value]]]) -> None:
     """Every value with where it comes from; what stands in the file is told apart from the defaults."""
-    columns = (Column("Key"), Column("Value", wrap=True), Column("From", rank=1))
     for name, values in nodes:
         if name:
             terminal.line(Text(name, style="bold"))
         rows = [(value.key, plain(value.value), value.origin) for value in values]
-        terminal.table(columns, [[_style(cell, row[2]) for cell in row] for row in rows])
+        width = terminal.console.width - 4  # two gaps
+        files = {value.origin.removeprefix("override at ").rpartition(":")[0] for value in values} - {""}
+        if sum(max((len(row[i]) for row in rows), default=0) for i in (0, 2)) + _VALUE > width:
+            rows = list(_narrowed(rows, width))
+        else:
+            files = set()
+        terminal.table(_COLUMNS, [[_style(cell, row[2]) for cell in row] for row in rows])
+        for file in sorted(files):
+            terminal.line(Text(f"lines of {file}", style="dim"))
+
+
+def _narrowed(rows: Sequence[tuple[str, str, str]], width: int) -> Iterator[tuple[str, str, str]]:
+    """The rows with lines alone for files, and long keys broken behind a dot."""
+    short = [_short(origin) for _, _, origin in rows]
+    room = width - _VALUE - max(map(len, short))
+    for (key, value, _), origin in zip(rows, short, strict=True):
+        end = key.rfind(".", 0, room) + 1 if len(key) > room else 0
+        if end:
+            yield key[:end], "", ""
+        yield "  " * bool(end) + key[end:], value, origin
+
+
+def _short(origin: str) -> str:
+    """`line 12`, `override, line 12`"""
+    line = origin.rpartition(":")[2]
+    return "override, " * origin.startswith("override at ") + f"line {line}" if line != origin else origin
 
 
 def explain(terminal: Terminal, it: Explanation) -> None:

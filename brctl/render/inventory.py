@@ -101,7 +101,7 @@ def _cpu(seen: Inventory) -> Iterable[str | None]:
     cpu = seen.cpu
     if cpu is None:
         return ()
-    return (f"{cpu.sockets} x {cpu.model or 'unknown model'}", f"{cpu.cores} cores", f"{cpu.threads} threads")
+    return (f"{cpu.sockets} x {cpu.model or 'unknown model'}", _many(cpu.cores, "core"), _many(cpu.threads, "thread"))
 
 
 def _memory(seen: Inventory) -> Iterable[str | None]:
@@ -234,6 +234,11 @@ def _mounts(terminal: Terminal, mounts: tuple[Mount, ...] | None) -> None:
 def _sysctls(terminal: Terminal, seen: Inventory) -> None:
     terminal.line()
     terminal.table((Column("Sysctl"), Column("Value")), [[item.key, item.value] for item in seen.sysctls or ()])
+
+
+def _many(number: int, noun: str) -> str:
+    """`1 core`, `2 cores`"""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _maybe(value: int | None) -> str | None:

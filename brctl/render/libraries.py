@@ -13,8 +13,8 @@ from .terminal import Column, Terminal, mocked
 
 _COLUMNS = (
     Column("Vendor"),
-    Column("Source"),
-    Column("Found"),
+    Column("Source", rank=1),
+    Column("Found", rank=2),
     Column("GPUs", right=True),
     Column("Tested on hardware"),
     Column("Why not found", wrap=True),

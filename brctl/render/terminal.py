@@ -54,12 +54,19 @@ class Column(NamedTuple):
     """Takes the width that the others leave."""
 
 
+class _Console(Console):
+    """rich's own ends the program with 1 where the reader of its output went away."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # it is called while the BrokenPipeError is handled
+
+
 class Terminal:
     """stdout, with a width."""
 
     def __init__(self) -> None:
         # legacy_windows and the like are left to rich; NO_COLOR, TERM=dumb, COLUMNS are honoured by it.
-        self.console = Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+        self.console = _Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         if not self.console.is_terminal and not _columns_given():
             self.console.width = _PIPE_COLUMNS
         elif self.console.width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0

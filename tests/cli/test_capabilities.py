@@ -31,6 +31,15 @@ def test_one_row_a_vendor_and_gpus_that_are_alike_together(brctl: Brctl) -> None
     assert (result.code, result.err) == (0, "")
 
 
+def test_80_columns_are_enough(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = brctl("--mock", "dgx-h100", "node-manager", "capabilities").out.splitlines()
+    assert [line.split("  ")[0].strip() for line in out[2:8]] == ["Vendor", "nvidia", "amd", "", "biren", out[7]]
+    assert out[4] == "amd     amd-smi or rocm-smi     -  no                  neither amd-smi nor"
+    assert out[5] == " " * 55 + "rocm-smi is installed"
+    assert out[7] == "not shown at 80 columns: Found"
+
+
 def test_a_machine_without_gpus(brctl: Brctl) -> None:
     result = brctl("--mock", "cpu-only", "node-manager", "capabilities")
     assert len(result.out.splitlines()) == 6, result.err

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+from brctl.render.data import dump
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -44,7 +47,11 @@ def test_the_mock_may_stand_in_the_environment(brctl: Brctl, monkeypatch: pytest
         (["--nodes", "@all"], "error: --nodes @all: a group or wildcard means nothing here: "),
         (["--nodes", "gpu[5-1]"], "error: --nodes gpu[5-1]: not a node set: "),
         (["--nodes", "n[1-1000000000]"], "error: --nodes n[1-1000000000]: more than 16384 nodes\n"),
-        (["--nodes", "gpu[001-004]", "--fanout", "0"], "error: --fanout 0: at least one node at a time\n"),
+        (["--nodes", "gpu[001-004]", "--fanout", "0"], "error: --fanout 0: 1 to 4096 nodes at a time\n"),
+        (["--nodes", "gpu[001-004]", "--fanout", "4097"], "error: --fanout 4097: 1 to 4096 nodes at a time\n"),
+        (["--as", "-x"], "error: --as -x: no node name: letters, digits, '.', '_' and '-' are allowed\n"),
+        (["--as", "x\udcff"], "error: --as x"),
+        (["--as", "a\nb"], "error: --as a\N{REPLACEMENT CHARACTER}b: no node name: "),
         (["--fail-on", "never"], "error: Invalid value for '--fail-on': 'never' is not one of"),
         (["--bogus"], "error: No such option: --bogus"),
         (["surplus"], "error: Got unexpected extra argument"),
@@ -117,7 +124,7 @@ def test_a_fault_of_ours_is_no_traceback_unless_asked(brctl: Brctl, monkeypatch:
         raise RuntimeError("oops")
 
     monkeypatch.setattr("brctl.render.check", fail)
-    argv = ["--mock", "cpu-only", "node-manager", "check"]
+    argv = ["-q", "--mock", "cpu-only", "node-manager", "check"]
     assert brctl(*argv) == (3, "", "error: RuntimeError: oops\nhint: this is a fault of brctl; --debug shows where\n")
     assert "Traceback" in brctl(*argv, "--debug").err
 
@@ -127,8 +134,56 @@ def test_an_interrupt_is_130(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     monkeypatch.setattr("brctl.render.check", interrupt)
-    assert brctl("--mock", "cpu-only", "node-manager", "check") == (
-        130,
-        "",
-        "error: interrupted; nothing was changed\n",
-    )
+    assert brctl("-q", "--mock", "cpu-only", "node-manager", "check") == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "error"),
+    [
+        ("BRCTL_TIMEOUT", "soon", "error: $BRCTL_TIMEOUT soon: 'soon' is no duration\n"),
+        ("BRCTL_FANOUT", "4097", "error: $BRCTL_FANOUT 4097: 1 to 4096 nodes at a time\n"),
+    ],
+)
+def test_a_wrong_variable_is_named(
+    brctl: Brctl, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, error: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    result = brctl("--mock", "dgx-h100", "-w", "gpu[1-2]", "node-manager", "check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(error)
+
+
+@pytest.mark.parametrize(("word", "group"), [("check", "node-manager"), ("validate", "config")])
+def test_a_command_without_its_group_is_told_with_it(brctl: Brctl, word: str, group: str) -> None:
+    error = f"error: no such command '{word}'\nhint: did you mean `brctl {group} {word}`?\n"
+    assert brctl(word) == (2, "", error)
+
+
+def test_without_a_config_check_says_so_to_people_alone(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    argv = ["--mock", "dgx-h100", "node-manager", "check"]
+    assert brctl(*argv).err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert brctl(*argv).err == "no config: siblings are compared; `brctl config init` writes one\n"
+    assert brctl(*argv, "-q").err == ""
+    assert brctl("--mock", "dgx-h100", "node-manager", "show").err == ""
+
+
+def test_a_file_name_cannot_steer_the_terminal(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "c\x1b[31m.yaml").write_text("version: 1\ncluster: {name: c, nodes: gpu001}\n")
+    shown = "c\N{REPLACEMENT CHARACTER}[31m.yaml"
+    result = brctl("config", "validate", "-c", "c\x1b[31m.yaml")
+    assert result.out == f"{shown}: valid: 1 node, 0 groups, 0 warnings\n"
+    result = brctl("--mock", "cpu-only", "diagnose", "bundle", "c\x1b[31m.json")
+    assert result.err.startswith("c\N{REPLACEMENT CHARACTER}[31m.json: ")
+
+
+def test_a_surrogate_reaches_neither_json_nor_yaml() -> None:
+    for form in ("json", "yaml"):
+        assert yaml.safe_load(dump({"nodes": [{"a": "x\udcff"}]}, form))["nodes"] == [{"a": "x\ufffd"}]
+
+
+def test_a_brctl_that_cannot_be_read_is_none(brctl: Brctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "bin/brctl").mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("brctl.cli.os.access", lambda path, _: path.startswith(str(tmp_path)))
+    assert "which is not installed" in brctl("addbr").err

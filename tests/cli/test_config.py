@@ -1,4 +1,7 @@
+import errno
 import json
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +47,7 @@ def test_mistakes_for_programs(brctl: Brctl) -> None:
 
 def test_warnings_stand_apart(brctl: Brctl) -> None:
     result = brctl("config", "validate", "odd.yaml")
-    assert (result.code, result.out) == (0, "odd.yaml: valid: 2 nodes, 0 groups, 1 warnings\n")
+    assert (result.code, result.out) == (0, "odd.yaml: valid: 2 nodes, 0 groups, 1 warning\n")
     assert result.err.startswith("warning: odd.yaml:3:23: tune.network.mtu: ")
     assert brctl("config", "validate", "odd.yaml", "--strict").code == 1
     assert len(json.loads(brctl("config", "validate", "odd.yaml", "-o", "json").out)["warnings"]) == 1
@@ -158,8 +161,7 @@ def test_init_writes_a_config_that_validates_and_that_its_host_passes(brctl: Brc
 
 def test_init_refuses_what_is_no_node_name(brctl: Brctl) -> None:
     result = brctl("--mock", "cpu-only", "--as", "a{b", "config", "init")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.endswith("\nhint: --as NODE names this host\n")
+    assert result == (2, "", "error: --as a{b: no node name: letters, digits, '.', '_' and '-' are allowed\n")
 
 
 def test_no_time_is_no_timeout(brctl: Brctl) -> None:
@@ -207,4 +209,24 @@ def test_init_overwrites_nothing(brctl: Brctl, tmp_path: Path) -> None:
     assert (tmp_path / "good.yaml").read_text() == GOOD
     assert brctl(*argv, "--force").code == 0
     assert "cpu001" in (tmp_path / "good.yaml").read_text()
-    assert brctl("--mock", "cpu-only", "config", "init", "no/such/folder.yaml").code == 3
+
+
+def test_a_config_that_cannot_be_written_whole_leaves_the_old_one(
+    brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = sorted(os.listdir(tmp_path))
+    monkeypatch.setattr(os, "fsync", refuse)
+    for name in ("good.yaml", "new.yaml"):
+        result = brctl("--mock", "cpu-only", "config", "init", name, "--force")
+        assert result == (3, "", f"error: cannot write {name}: No space left on device\n")
+    assert (tmp_path / "good.yaml").read_text() == GOOD
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_init_keeps_the_mode_of_what_it_overwrites(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").chmod(0o640)
+    assert brctl("--mock", "cpu-only", "config", "init", "good.yaml", "--force").code == 0
+    assert stat.S_IMODE((tmp_path / "good.yaml").stat().st_mode) == 0o640

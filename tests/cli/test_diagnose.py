@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from brctl.cli import session
+from brctl.cli import files, session
 from brctl.node import deadline
 from brctl.node.report import NodeError, Report
 
@@ -148,11 +149,50 @@ def test_a_full_disk(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "what"), [("none/x.json", "nothing can be written to none"), (".", ". is a folder")])
-def test_a_place_where_nothing_can_be_written(brctl: Brctl, name: str, what: str) -> None:
-    result = brctl("--mock", "cpu-only", "diagnose", "bundle", name)
-    assert result.code == 2
-    assert result.err.startswith(f"error: {what}\nhint: ")
+REGULAR = "name a file that is not there yet, or with --force a regular file"
+ELSEWHERE = "name a file in another folder"
+
+
+@pytest.mark.parametrize("command", [("diagnose", "bundle"), ("config", "init")])
+@pytest.mark.parametrize(
+    ("name", "what", "hint"),
+    [
+        ("none/x.json", "nothing can be written to none", ELSEWHERE),
+        (".", ". is a folder", REGULAR),
+        ("", ". is a folder", REGULAR),
+        ("folder/", "folder is a folder", REGULAR),
+        ("link", "link is a symbolic link", REGULAR),
+        ("fifo", "fifo is no regular file", REGULAR),
+        ("/dev/null", "/dev/null is no regular file", REGULAR),
+        ("file/x", "cannot write file/x: Not a directory", REGULAR),
+        ("x" * 300, f"cannot write {'x' * 300}: File name too long", REGULAR),
+    ],
+)
+def test_where_nothing_is_written_even_with_force(
+    brctl: Brctl, tmp_path: Path, command: tuple[str, str], name: str, what: str, hint: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "fifo")
+    before = sorted(os.listdir(tmp_path))
+    expected = (2, "", f"error: {what}\nhint: {hint}\n")
+    assert brctl("--mock", "cpu-only", *command, name) == expected
+    assert brctl("--mock", "cpu-only", *command, name, "--force") == expected
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_it_is_written_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: signal.raise_signal(number))
+    with pytest.raises(SystemExit) as raised:
+        files.write(tmp_path / "x.json", "text", force=False, private=True)
+    assert raised.value.code == 128 + number
+    assert os.listdir(tmp_path) == []
+    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_a_part_that_hangs_is_3_and_the_rest_is_written(

@@ -120,7 +120,7 @@ def test_require_gpu(brctl: Brctl) -> None:
     assert brctl("--mock", "dgx-h100", "node-manager", "check", "--require-gpu").code == 0
     for command in ("show", "check"):
         assert brctl("--mock", "cpu-only", "node-manager", command).code == 0
-        result = brctl("--mock", "cpu-only", "node-manager", command, "--require-gpu")
+        result = brctl("-q", "--mock", "cpu-only", "node-manager", command, "--require-gpu")
         assert result.code == 3
         assert result.err == "error: cpu001: no GPU answers, and --require-gpu was given\n"
 
@@ -156,9 +156,13 @@ def test_a_host_that_the_config_does_not_know_is_warned_of(brctl: Brctl, tmp_pat
     result = brctl(*argv)
     assert result.code == 0
     assert result.err == (
-        "warning: cluster.yaml has no node cpu001: its cluster-wide values are used; --as NODE names it\n"
+        "warning: cpu001: no node of cluster.yaml: only its cluster-wide values were used; --as NODE names this host\n"
     )
-    assert brctl(*argv, "-q").err == ""
+    assert brctl(*argv, "-q").err == result.err  # what is not looked at is not fine
+    (report,) = json.loads(brctl(*argv, "-o", "json").out)["reports"]
+    assert report["notes"] == [
+        "no node of cluster.yaml: only its cluster-wide values were used; --as NODE names this host"
+    ]
     assert brctl(*argv, "--as", "gpu2").err == (
         "error: --as gpu2: cluster.yaml has no such node\nhint: see cluster.nodes there\n"
     )
@@ -177,5 +181,5 @@ def test_an_agent_that_fails_is_told_and_3(brctl: Brctl, monkeypatch: pytest.Mon
     report = Report("cpu001", 0, 0, errors=(NodeError("died", "the agent ended", "look there"),))
     monkeypatch.setattr(session.LocalAgent, "ask", lambda *_: report)
     for command in ("show", "check"):
-        result = brctl("--mock", "cpu-only", "node-manager", command)
+        result = brctl("-q", "--mock", "cpu-only", "node-manager", command)
         assert (result.code, result.err) == (3, "error: cpu001: the agent ended\nhint: look there\n")

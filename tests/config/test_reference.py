@@ -68,6 +68,16 @@ def test_what_may_be_written(key: str, kind: str) -> None:
 def test_a_section_lists_its_keys() -> None:
     assert explain("hardware.compute").keys == ("accelerator", "nics", "cpu", "memory", "mounts")
     assert explain("hardware").keys == ("NAME",)
+    assert explain("hardware").meaning.endswith(" NAME is a group of cluster.groups, or all.")
+    assert sorted(explain("overrides").keys) == [
+        "alerting",
+        "comm",
+        "diagnose",
+        "hardware",
+        "monitor",
+        "nodes",
+        "tune",
+    ]
     assert explain("tune.sysctl").keys[-2:] == ("net.ipv4.tcp_wmem", "NAME")
 
 
@@ -75,7 +85,10 @@ def test_a_section_lists_its_keys() -> None:
     ("key", "hint"),
     [
         ("tune.gpu.powerlimit", "did you mean 'power_limit'?"),
-        ("tune.mtu", "'mtu' is a key of tune.network: is the indentation right?"),
+        ("tune.mtu", "tune.network.mtu"),
+        ("hardware.nics.speed", "hardware.NAME.nics.speed, where NAME is a group"),
+        ("nics.speed", "hardware.NAME.nics.speed, where NAME is a group"),
+        ("threshold", "alerting.NAME.threshold"),
         ("comm.zzz", "the keys are backend, framework, rails, dscp, env"),
         ("", f"the keys are {', '.join(reference.ORDER)}"),
         ("no.such.key", f"the keys are {', '.join(reference.ORDER)}"),

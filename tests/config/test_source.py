@@ -188,6 +188,8 @@ def test_words_mean_what_they_seem_to(written: str, read: Any) -> None:
     assert (value, type(value)) == (read, type(read))
 
 
+UNCLOSED = ("the quotes that open here are not closed", "close them on this line")
+UNFIT = ("the indentation fits no line above", "align it with the keys that it belongs to")
 SYNTAX = {
     "comm:\n  dscp: 26\n    rails: 8\n": (
         "3:5",
@@ -212,7 +214,21 @@ SYNTAX = {
     ),
     "a: {b: 1\nc: 2\n": ("1:4", "{ is not closed", "close it, or put quotes around a value with [ ] { } or ,"),
     "a: [1, 2\nc: 2\n": ("1:4", "[ is not closed", "close it, or put quotes around a value with [ ] { } or ,"),
-    'a: "gpu[1-4]\nb: 1\n': ("1:4", "the quotes are not closed", None),
+    'a: "gpu[1-4]\nb: 1\n': ("1:4", *UNCLOSED),
+    'a:\n  b: "x\n  c: "gpu[1-4]"\n  d: "y"\n': ("2:6", *UNCLOSED),
+    "a:\n  b: 'x\n  c: 'gpu[1-4]'\n": ("2:6", *UNCLOSED),
+    'a: "b" c\nd: "e"\n': ("1:8", "the value ends before this", "put quotes around the whole value, and none in it"),
+    "a:\n    b: 1\n  c: 2\n": ("2:5", "the key is indented too far", "align it with line 3"),
+    "a:\n    b: 1\n\n   # note\n   c: 2\nd:\n   e: 1\n": (
+        "2:5",
+        "the key is indented too far",
+        "align it with line 5",
+    ),
+    "a:\n  b: 1\n c: 2\n": ("3:2", *UNFIT),
+    " a: 1\nb: 1\n": ("1:1", "the first key is indented", "align it with line 2"),
+    "a:\n  - b: 1\n   c: 2\n": ("3:4", *UNFIT),
+    "a:\n  model: x\n  count 8\n  b: 1\n": ("3:3", "no ': ' after the key", "a colon is missing after 'count'?"),
+    "a:\n  count 8\n  b: 1\n": ("2:3", "no ': ' after the key", "a colon is missing after 'count'?"),
     "nodes: @compute\n": ("1:8", "a value cannot begin like this", "put quotes around the value"),
     "driver: >=550,<600\n": ("1:9", "> and | begin a block of text in YAML", "put quotes around the value"),
     "nics: {interfaces: *np*}\n": ("1:20", "* and & have a meaning in YAML", "put quotes around the value"),
@@ -228,6 +244,23 @@ def test_syntax(text: str) -> None:
         source.parse(text.encode(), "c.yaml")
     (mistake,) = caught.value.mistakes
     assert (str(mistake.place), mistake.message, mistake.hint) == (f"c.yaml:{SYNTAX[text][0]}", *SYNTAX[text][1:])
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "hint"),
+    [
+        ("version 1\n", "c.yaml:1:1: a config is", "a colon is missing after 'version'?"),
+        ("hardware:\n  all:\n    nics:\n      count 8\n", "c.yaml:4:7: hardware.all.nics: ", "after 'count'?"),
+        ("hardware: {all: {nics: {count 8}}}\n", "c.yaml:1:25: hardware.all.nics.count 8: no value", "after 'count'?"),
+        ("hardware: {all: {nics: {count:8}}}\n", "c.yaml:1:25: hardware.all.nics.count:8: ", "space after the colon"),
+    ],
+)
+def test_a_missing_colon(text: str, error: str, hint: str) -> None:
+    Path("c.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(Path("c.yaml"))
+    (shown,) = [mistake.show() for mistake in caught.value.mistakes if error in mistake.show()]
+    assert shown.endswith(hint)
 
 
 def test_what_was_wrong_before_the_syntax_error_is_told_too() -> None:

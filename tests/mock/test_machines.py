@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Tuple
@@ -7,7 +8,7 @@ import pytest
 
 from brctl.mock import MockError, machines
 from brctl.mock.faults import listing
-from brctl.mock.machines import idle_faults, load, names
+from brctl.mock.machines import hostname, idle_faults, load, names
 from brctl.node.host.machine import Machine
 from brctl.node.report import Mock
 
@@ -207,6 +208,8 @@ def test_a_fault_with_nothing_to_act_on_is_said_and_changes_nothing(spec: str, l
         (json.dumps(dict(SMALL, nvml={})), ": no machine: nvml"),
         (json.dumps(dict(SMALL, nvml={"gpus": [{"uid": "x"}]})), ": no machine: nvml"),
         ('"\xff"', ": no machine: "),
+        ('{"hung": 1e999}', ": no machine: 1e999 is no finite number"),
+        ("[-Infinity, NaN]", ": no machine: -Infinity is no finite number"),
     ],
 )
 def test_files_that_are_no_machine(small: Path, text: str, message: str) -> None:
@@ -215,6 +218,45 @@ def test_files_that_are_no_machine(small: Path, text: str, message: str) -> None
         load(str(small))
     assert raised.value.message.startswith(str(small) + message)
     assert raised.value.hint == "{} is a small one".format(FOLDER / "cpu-only.json")
+
+
+def test_only_a_regular_file_of_some_size_is_read(tmp_path: Path) -> None:
+    os.mkfifo(str(tmp_path / "fifo.json"))
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    for name in ("fifo", "folder", "zero", "large"):
+        path = str(tmp_path / (name + ".json"))
+        reason = "it is larger than 16 MiB" if name == "large" else "it is no regular file"
+        with pytest.raises(MockError) as raised:
+            load(path)
+        assert raised.value.message == "cannot read {}: {}".format(path, reason)
+        assert raised.value.hint == "name a machine or its FILE"
+
+
+def test_a_file_that_is_nested_too_deep(small: Path) -> None:
+    small.write_text("[" * 200_000)
+    with pytest.raises(MockError) as raised:
+        load(str(small))
+    assert raised.value.message == "{}: no machine: it is nested too deep".format(small)
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("gpu001.example\n", "gpu001.example"),
+        ("x" * 300, "x" * 253),
+        (" \n", "localhost"),
+        (None, "localhost"),
+        ({"hung": 3.0}, "localhost"),
+        ({"errno": "EIO"}, "localhost"),
+        ({"link": "hostname"}, "localhost"),
+    ],
+)
+def test_a_host_name_is_told_whatever_happens(small: Path, entry: Any, name: str) -> None:
+    small.write_text(json.dumps(dict(SMALL, files={HOSTNAME: entry})))
+    assert hostname(load(str(small))) == name
 
 
 @pytest.mark.parametrize("fault", ["nic0-down", "pfc-storm", "numa-balancing", "no-kmsg", "gpu0-lost", "no-driver"])

@@ -2,7 +2,7 @@ import json
 import multiprocessing
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -62,6 +62,7 @@ def test_a_removed_file_is_as_at_first(tmp_path: Path) -> None:
     [
         ('{"/a": "1"', "Expecting ',' delimiter: line 1 column 11 (char 10)"),
         ("[]", "an object of texts is expected"),
+        ("[" * 200_000, "it is nested too deep"),
         ('{"/a": 1}', "an object of texts is expected"),
         ("\xff", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
     ],
@@ -77,6 +78,22 @@ def test_a_broken_file_is_named_and_left_alone(text: str, reason: str, tmp_path:
         assert raised.value.message == message
         assert raised.value.hint == "remove the file: the machine then is as it was at first"
     assert file(tmp_path).read_bytes() == text.encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("folder", "it is no regular file"), ("fifo", "it is no regular file"), ("place", None)]
+)
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, kind: str, reason: Optional[str]) -> None:
+    path = file(tmp_path)
+    if kind == "place":
+        (tmp_path / "state").write_text("")
+    else:
+        path.parent.mkdir(parents=True)
+        path.mkdir() if kind == "folder" else os.mkfifo(str(path))
+    with pytest.raises(MockError) as raised:
+        Overlay("m")
+    assert raised.value.message == "cannot read {}: {}".format(path, reason or "Not a directory")
+    assert raised.value.hint == "remove it, or name another folder in $BRCTL_STATE_DIR"
 
 
 def test_a_crash_before_the_rename_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

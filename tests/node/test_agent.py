@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import threading
 from typing import Iterator, List, Tuple
 
@@ -90,3 +92,17 @@ def test_a_fact_that_is_no_number_is_told_and_not_waited_for(pipes: Pipes, monke
 
 def test_the_end_of_stdin_ends_it(pipes: Pipes) -> None:
     assert pipes.thread.is_alive()
+
+
+@pytest.mark.process
+def test_the_end_of_stdin_ends_it_also_while_it_loads() -> None:
+    script = "import time; from brctl.node.agent import run; run(lambda: print('loads', flush=True) or time.sleep(60))"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            assert child.stdout.readline() == b"loads\n"
+            child.stdin.close()
+            assert child.wait(10) == 0
+        finally:
+            child.kill()

@@ -93,5 +93,16 @@ def test_who_waits_for_a_thread_waits_for_those_that_it_started(monkeypatch: pyt
     assert [str(each) for each in outcome] == ["ethtool -i eth0 did not return within 0.3 s", "fine"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_dies_without_a_result_is_an_error() -> None:
+    def die() -> str:
+        raise SystemExit
+
+    died, fine = run_all([die, lambda: "fine"])
+    assert isinstance(died, RuntimeError)
+    assert str(died) == "its thread ended without a result"
+    assert fine == "fine"
+
+
 def test_outside_of_a_worker_nothing_happens() -> None:
     calling("anything")

@@ -5,6 +5,7 @@ from typing import Optional
 
 from ..facts import Kernel
 from ..host import Host
+from ..units import finite
 from .rows import Reading, Row
 
 _DMI = "/sys/class/dmi/id/"
@@ -26,7 +27,7 @@ def read(host: Host) -> Optional[Reading]:
 
 def parse_uptime(text: str) -> float:
     """Seconds since boot, the first of /proc/uptime's two numbers. Raises ValueError."""
-    return float(text.split(" ")[0])
+    return finite(text.split(" ")[0])
 
 
 def parse_os_release(text: str) -> Optional[str]:

@@ -5,6 +5,7 @@ from typing import Optional, Tuple
 
 from ..facts import PciDevice
 from ..host import Host, read_if_valid
+from ..units import finite
 from .rows import Reading, Row, collected, run_groups
 
 _DEVICES = "/sys/bus/pci/devices"
@@ -44,7 +45,7 @@ def parse_class(text: str) -> str:
 def parse_speed(text: str) -> Optional[float]:
     """GT/s of `32.0 GT/s PCIe` (without the last word before Linux 5.8); None for `Unknown`."""
     number, _, unit = text.strip().partition(" ")
-    return float(number) if unit.startswith("GT/s") else None
+    return finite(number) if unit.startswith("GT/s") else None
 
 
 def parse_width(text: str) -> Optional[int]:

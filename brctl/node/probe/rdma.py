@@ -8,6 +8,7 @@ from typing import Dict, Iterator, List, Optional
 from ..deadline import CALL_LIMIT_S
 from ..facts import Gid, RdmaPort
 from ..host import Host, read_if_valid
+from ..units import finite
 from .net import is_partition
 from .pci import function_above, read_physical_function
 from .rows import Reading, Row, collected, run_groups
@@ -46,7 +47,7 @@ def parse_state(text: str) -> str:
 
 def parse_rate(text: str) -> float:
     """Gb/s of `400 Gb/sec (4X NDR)`. Raises ValueError."""
-    return float(text.split(" ")[0])
+    return finite(text.split(" ")[0])
 
 
 def parse_active_mtu(text: str) -> Optional[int]:

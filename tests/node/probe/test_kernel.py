@@ -19,6 +19,12 @@ def test_parse_uptime() -> None:
     assert parse_uptime("1814400.52 400000000.00\n") == 1814400.52
 
 
+@pytest.mark.parametrize("text", ["9" * 6000 + " 1.0\n", "nan 1.0\n"])
+def test_an_uptime_that_is_no_number_of_seconds(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^.{3,20} is no number$"):
+        parse_uptime(text.strip())
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -15,6 +15,7 @@ _REMEDY = (
     "compare with `lspci -d 10de:`, and look for 'fallen off the bus' in the kernel log; power-cycle the node cold; "
     "what stays away needs hands: seating, power, replacement"
 )
+_MORE = "correct the config: it declares fewer GPUs than are there"
 
 
 def run(case: Case) -> Iterator[Finding]:
@@ -32,7 +33,9 @@ def run(case: Case) -> Iterator[Finding]:
         evidence = (Evidence("GPUs", "0", source), Evidence("declared", "some", "hardware.accelerator"))
         yield CHECK.finding(Status.CRIT, "no GPU, but accelerators are declared", evidence=evidence, remedy=_REMEDY)
     else:
-        yield counted(CHECK, "GPUs", count, want.gpu_count if want else None, source, _KEY, _REMEDY)
+        number = want.gpu_count if want else None
+        remedy = _MORE if count > (number or 0) else _REMEDY
+        yield counted(CHECK, "GPUs", count, number, source, _KEY, remedy)
 
 
 CHECK = Check(

@@ -29,6 +29,9 @@ _REMEDIES = {
     "or reboot",
     "invisible": "look for 'RmInitAdapter failed' and 'fallen off the bus' in the kernel log; " + _POWER_CYCLE,
 }
+_DRIVER, _BUS = "/proc/driver/nvidia/gpus", "/sys/bus/pci/devices"
+_FIRST_CALLS = ("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID")
+_ADDRESS_CALL = "nvmlDeviceGetPciInfo_v3"
 _OTHERWISE = "look for NVRM lines in the kernel log; drain, then reset the GPU or reboot"
 
 
@@ -61,12 +64,25 @@ def _finding(gpu: Gpu, fault: GpuFault) -> Finding:
 
 
 def _evidence(gpu: Gpu, fault: GpuFault) -> Tuple[Evidence, ...]:
+    uuid_source, pci_source = _sources(gpu, fault)
     found: List[Evidence] = []
     if gpu.uuid:
-        found.append(Evidence("UUID", gpu.uuid, "nvmlDeviceGetUUID, else /proc/driver/nvidia/gpus"))
+        found.append(Evidence("UUID", gpu.uuid, uuid_source))
     if gpu.pci:
-        found.append(Evidence("PCI address", gpu.pci, "nvmlDeviceGetPciInfo_v3, else /proc/driver/nvidia/gpus"))
+        found.append(Evidence("PCI address", gpu.pci, pci_source))
     return (*found, Evidence("answer", fault.message, fault.call))
+
+
+def _sources(gpu: Gpu, fault: GpuFault) -> Tuple[str, str]:
+    """What told UUID and PCI address. The library is asked for a handle, the UUID, the address, then all else; what
+    it can no longer tell after the call that failed is the driver's or the bus's to tell."""
+    if gpu.vendor not in (None, "nvidia"):
+        return fault.call, "/sys/bus/pci/devices"
+    bus = _BUS if gpu.uuid is None or fault.kind == "invisible" else _DRIVER
+    uuid = _DRIVER if fault.kind == "invisible" or fault.call in _FIRST_CALLS else "nvmlDeviceGetUUID"
+    if fault.kind == "invisible" or fault.call in (*_FIRST_CALLS, _ADDRESS_CALL):
+        return uuid, bus
+    return uuid, _ADDRESS_CALL
 
 
 CHECK = Check(

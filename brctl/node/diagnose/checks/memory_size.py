@@ -27,10 +27,11 @@ def run(case: Case) -> Iterator[Finding]:
     if want is None:
         yield CHECK.finding(Status.NA, "{}; none declared".format(size(total)))
         return
-    status = shortage(total, want, case.thresholds["tolerance"])
+    tolerance = case.thresholds["tolerance"]
+    status = shortage(total, want, tolerance)
     summary = "{}, expected {}".format(size(total), size(want))
     if status is None:
-        yield CHECK.finding(Status.PASS, summary)
+        yield CHECK.finding(Status.PASS, "{} (within {:g} %)".format(summary, tolerance))
         return
     evidence = [Evidence("memory", size(seen.total_bytes), _SOURCE)]
     evidence += [Evidence("not counted", size(other), _APART)] if other else []

@@ -1,9 +1,10 @@
 """As many network ports are there as the config declares; where it declares interfaces without a number, at least one.
 
-Ports are the interfaces that the declared patterns name, and InfiniBand and EFA ports that need no interface. A port
-without a link is there: what is wrong with it is for nic-speed. Fewer than declared are critical, more a warning. Fewer
-are only noted where as many cards of the kind have their driver but no interface: those are in another network
-namespace, lent to a pod.
+Ports are the interfaces that the declared patterns name, and InfiniBand and EFA ports that need no interface. Where no
+patterns are declared, only those with RDMA are counted, if there are any, and the summary says so. A port without a
+link is there: what is wrong with it is for nic-speed. Fewer than declared are critical, more a warning. Fewer are only
+noted where as many cards of the kind have their driver but no interface: those are in another network namespace, lent
+to a pod.
 """
 
 from typing import Iterator, Sequence
@@ -33,7 +34,9 @@ def run(case: Case) -> Iterator[Finding]:
         )
         finding = CHECK.finding(Status.CRIT, summary, evidence=evidence, remedy=_REMEDY)
     else:
-        finding = counted(CHECK, "NICs", len(found), want.nic_count, _SOURCE, "hardware.nics.count", _REMEDY)
+        by_rdma = want.interfaces is None and any(port.kind != "ethernet" for port in found)
+        noun = "RDMA NICs" if by_rdma else "NICs"
+        finding = counted(CHECK, noun, len(found), want.nic_count, _SOURCE, "hardware.nics.count", _REMEDY)
     if finding.status is Status.CRIT:
         finding = _explained(finding, case, found, (want.nic_count or 1) - len(found))
     yield finding

@@ -38,6 +38,7 @@ def test_a_lost_or_invisible_gpu_is_there(
 def test_more_than_declared(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx, Expected(accelerator=ExpectedAccelerator(gpu_count=4)))
     assert (found.status, found.summary) == (Status.WARN, "8 GPUs, 4 expected")
+    assert found.remedy == "correct the config: it declares fewer GPUs than are there"
 
 
 def test_none_where_some_are_declared(examine: Callable[..., Any], declared: Expected) -> None:

@@ -7,6 +7,7 @@ from brctl.node.report import HOST, Evidence, Finding, Status, Subject
 
 UUID = "GPU-00000003-1111-2222-3333-444444444444"
 PCI = "0000:86:00.0"
+DRIVER, BUS = "/proc/driver/nvidia/gpus", "/sys/bus/pci/devices"
 
 
 def test_all_answer(dgx: Inventory, examine: Callable[..., Any]) -> None:
@@ -26,8 +27,8 @@ def test_a_lost_gpu_is_named_by_index_address_and_uuid(
         Subject("gpu", UUID, "GPU 3"),
         "GPU 3 ({}, {}) is lost: nvmlDeviceGetHandleByIndex_v2: GPU is lost".format(PCI, UUID),
         (
-            Evidence("UUID", UUID, "nvmlDeviceGetUUID, else /proc/driver/nvidia/gpus"),
-            Evidence("PCI address", PCI, "nvmlDeviceGetPciInfo_v3, else /proc/driver/nvidia/gpus"),
+            Evidence("UUID", UUID, DRIVER),
+            Evidence("PCI address", PCI, DRIVER),
             Evidence("answer", "GPU is lost", "nvmlDeviceGetHandleByIndex_v2"),
         ),
         fold="gpu-responding crit GPU 3",
@@ -77,6 +78,32 @@ def test_the_other_faults(
         PCI, UUID, words
     )
     assert found.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "sources"),
+    [
+        ("hung", "nvmlDeviceGetUUID", [DRIVER, DRIVER]),
+        ("lost", "nvmlDeviceGetPciInfo_v3", ["nvmlDeviceGetUUID", DRIVER]),
+        ("lost", "nvmlDeviceGetTemperature", ["nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo_v3"]),
+        ("invisible", "nvmlDeviceGetCount_v2", [DRIVER, BUS]),
+    ],
+)
+def test_evidence_names_who_answered(
+    with_gpu: Callable[..., Inventory], examine: Callable[..., Any], kind: str, call: str, sources: Any
+) -> None:
+    (found,) = examine(with_gpu(3, fault=GpuFault(kind, call, "")))
+    assert [item.source for item in found.evidence] == [*sources, call]
+
+
+def test_an_address_alone_is_the_buss(with_gpu: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    (found,) = examine(with_gpu(3, uuid=None, fault=GpuFault("lost", "nvmlDeviceGetUUID", "")))
+    assert found.evidence[0] == Evidence("PCI address", PCI, BUS)
+
+
+def test_another_vendors_gpu(with_gpu: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    (found,) = examine(with_gpu(3, vendor="amd", fault=GpuFault("error", "amd-smi list --json", "no answer")))
+    assert [item.source for item in found.evidence] == ["amd-smi list --json", BUS, "amd-smi list --json"]
 
 
 def test_each_faulty_gpu_is_one_finding(dgx: Inventory, examine: Callable[..., Any]) -> None:

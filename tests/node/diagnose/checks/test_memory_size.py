@@ -11,7 +11,9 @@ GIB = 2**30
 
 def test_within_five_percent(dgx: Inventory, declared: Expected, examine: Callable[..., Any]) -> None:
     assert examine(dgx, declared) == (
-        Finding("memory-size", Status.PASS, HOST, "1.97 TiB, expected 2 TiB", fold="memory-size pass host"),
+        Finding(
+            "memory-size", Status.PASS, HOST, "1.97 TiB, expected 2 TiB (within 5 %)", fold="memory-size pass host"
+        ),
     )
 
 
@@ -56,7 +58,7 @@ def test_memory_of_gpus_is_not_the_hosts(examine: Callable[..., Any]) -> None:
     """Grace Hopper: a GPU's memory is on line as NUMA nodes without CPUs, and is in MemTotal."""
     seen = grace(("0-71", 477), ("", 96), ("", 0), total=573)
     (found,) = examine(seen, Expected(memory_bytes=480 * GIB))
-    assert (found.status, found.summary) == (Status.PASS, "477 GiB, expected 480 GiB")
+    assert (found.status, found.summary) == (Status.PASS, "477 GiB, expected 480 GiB (within 5 %)")
     (found,) = examine(seen, Expected(memory_bytes=960 * GIB))
     assert found.status is Status.CRIT
     assert found.evidence == (
@@ -69,10 +71,10 @@ def test_memory_of_gpus_is_not_the_hosts(examine: Callable[..., Any]) -> None:
 def test_memory_that_was_plugged_in_later_counts(examine: Callable[..., Any]) -> None:
     """The node's own figure is that of the boot."""
     (found,) = examine(grace(("0-1", 3.8), total=23.5), Expected(memory_bytes=24 * GIB))
-    assert (found.status, found.summary) == (Status.PASS, "23.5 GiB, expected 24 GiB")
+    assert (found.status, found.summary) == (Status.PASS, "23.5 GiB, expected 24 GiB (within 5 %)")
 
 
 def test_a_kernel_without_numa(examine: Callable[..., Any]) -> None:
     seen = Inventory(memory=Memory(int(7.7 * GIB), 0, 0))
     (found,) = examine(seen, Expected(memory_bytes=8 * GIB))
-    assert (found.status, found.summary) == (Status.PASS, "7.7 GiB, expected 8 GiB")
+    assert (found.status, found.summary) == (Status.PASS, "7.7 GiB, expected 8 GiB (within 5 %)")

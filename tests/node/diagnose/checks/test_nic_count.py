@@ -47,7 +47,7 @@ def test_what_patterns_name(dgx: Inventory, examine: Callable[..., Any], pattern
 
 def test_without_patterns_those_with_rdma_count_else_all_hardware(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx, Expected(nics=ExpectedNics(nic_count=8)))
-    assert found.summary == "8 of 8 NICs"
+    assert found.summary == "8 of 8 RDMA NICs"
     plain = dgx._replace(nics=tuple(nic for nic in dgx.nics or () if not nic.rdma), rdma=None, pci=())
     (found,) = examine(plain, Expected(nics=ExpectedNics(nic_count=1)))
     assert found.summary == "1 of 1 NICs"
@@ -72,7 +72,7 @@ def test_no_interface_fits(dgx: Inventory, examine: Callable[..., Any]) -> None:
 
 def test_nothing_declared(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx)
-    assert (found.status, found.summary) == (Status.NA, "NICs: 8, no number declared")
+    assert (found.status, found.summary) == (Status.NA, "RDMA NICs: 8, no number declared")
     (found,) = examine(dgx, Expected(nics=ExpectedNics("ens*")))
     assert found.status is Status.NA
 
@@ -96,8 +96,9 @@ def test_rails_that_are_lent_to_a_pod(
 ) -> None:
     (found,) = examine(without(dgx, *rails), Expected(nics=ExpectedNics(patterns, 8)))
     lent = 8 - seen_here
+    noun = "NICs" if patterns or not seen_here else "RDMA NICs"
     assert (found.status, found.remedy) == (Status.INFO, None)
-    assert found.summary == "{} of 8 NICs expected; {} in another network namespace".format(seen_here, lent)
+    assert found.summary == "{} of 8 {} expected; {} in another network namespace".format(seen_here, noun, lent)
     address = "0000:{:02x}:00.0".format(0x17 + rails[0])
     assert found.evidence[2] == Evidence(
         address,
@@ -153,7 +154,7 @@ def test_one_that_could_not_be_read_may_be_the_missing_one(
 def test_efa_adapters_have_no_interface(dgx: Inventory, examine: Callable[..., Any]) -> None:
     rdma = tuple(port._replace(link_layer="Unspecified", netdev=None) for port in (dgx.rdma or ())[:4])
     (found,) = examine(dgx._replace(nics=(dgx.nics or ())[:1], rdma=rdma), Expected(nics=ExpectedNics(nic_count=4)))
-    assert (found.status, found.summary) == (Status.PASS, "4 of 4 NICs")
+    assert (found.status, found.summary) == (Status.PASS, "4 of 4 RDMA NICs")
 
 
 def test_virtual_functions_do_not_count(dgx: Inventory, examine: Callable[..., Any]) -> None:
@@ -161,4 +162,4 @@ def test_virtual_functions_do_not_count(dgx: Inventory, examine: Callable[..., A
     nic = (dgx.nics or ())[1]._replace(name="ens1v0", pci=part.address, rdma="mlx5_8")
     seen = dgx._replace(pci=(*(dgx.pci or ()), part), nics=(*(dgx.nics or ()), nic))
     (found,) = examine(seen, Expected(nics=ExpectedNics(nic_count=8)))
-    assert (found.status, found.summary) == (Status.PASS, "8 of 8 NICs")
+    assert (found.status, found.summary) == (Status.PASS, "8 of 8 RDMA NICs")
