@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import signal
 import stat
 import sys
@@ -38,7 +37,7 @@ def refuse(file: Path, force: bool) -> None:
 
 def write(file: Path, text: str, force: bool, private: bool = False) -> None:
     """The whole file or none; `private`: for its owner alone. Raises CommandError; what was there is there still."""
-    new = file.with_name(f".brctl-{secrets.token_hex(8)}")
+    new = file.with_name(f".brctl-{os.urandom(8).hex()}")
     try:
         with _ending_in_order():
             try:

@@ -170,15 +170,15 @@ def _hostname(given: Common, mock: str | None) -> str:
     if not mock:
         return os.uname().nodename
     from ..mock import MockError
-    from ..mock.machines import hostname, idle_faults, load
+    from ..mock.machines import glance
 
     try:
-        machine = load(mock)
-        for line in idle_faults(mock):
-            given.warn(f"warning: {line}")
+        hostname, idle = glance(mock)
     except MockError as error:
         raise CommandError(str(error), error.hint) from None
-    return hostname(machine)
+    for line in idle:
+        given.warn(f"warning: {line}")
+    return hostname
 
 
 def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:

@@ -41,7 +41,17 @@ def load(spec: str, node: str = "") -> Machine:
 
     As the node `node` it has that host name, and keeps writes of its own.
     """
-    path, plain, harm = _parse(spec)
+    return _machine(_parse(spec), spec, node)
+
+
+def glance(spec: str) -> Tuple[str, Tuple[str, ...]]:
+    """What the machine that `spec` names is called, and a line for each of its idle faults. Raises MockError."""
+    given = _parse(spec)
+    return hostname(_machine(given, spec, "")), given.harm.idle
+
+
+def _machine(given: _Given, spec: str, node: str) -> Machine:
+    path, plain, harm = given
     if node and _HOSTNAME in plain["files"]:
         plain["files"][_HOSTNAME] = node + "\n"
     overlay = Overlay(_overlay_name(plain["name"], path, node))

@@ -5,7 +5,6 @@ Each form is imported when it is asked for: JSON needs no tables.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -181,6 +180,8 @@ def plain(text: str) -> None:
 
 def plain_json(plain: Mapping[str, Any]) -> None:
     """JSON as it is."""
+    import json
+
     print(json.dumps(plain, indent=2))
 
 

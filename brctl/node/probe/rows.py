@@ -57,14 +57,21 @@ class Row:
 
 
 def run_groups(groups: Sequence[Sequence[Row]], read: Callable[[Row], None]) -> None:
-    """Fill the rows, those of each group one after the other in a thread of its own.
+    """Fill the rows, group by group in one thread, as starting one takes longer than reading a row.
 
-    Where one hangs, those after it in its group are not read any more.
+    Where one hangs, those after it in its group are not read any more, and each group that is left gets a thread of
+    its own: however many hang, the second deadline is the last.
     """
-    outcomes = run_all([partial(_run_all_of, group, read) for group in groups])
-    for group, outcome in zip(groups, outcomes):
-        if isinstance(outcome, HungError):
-            next((row for row in group if not row.is_read), group[-1]).note(outcome)
+    left = list(groups)
+    (outcome,) = run_all([partial(_run_while_left, left, read)])
+    if not isinstance(outcome, HungError) or not left:
+        return
+    stuck, *others = left
+    left.clear()  # should its call come back, the thread finds nothing more to do
+    outcomes = run_all([partial(_run_all_of, group, read) for group in others])
+    for group, late in zip([stuck, *others], [outcome, *outcomes]):
+        if isinstance(late, HungError):
+            next((row for row in group if not row.is_read), group[-1]).note(late)
 
 
 def collected(rows: Sequence[Row]) -> Reading:
@@ -89,6 +96,12 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return "{}: {}".format(error.filename, error.strerror)
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _run_while_left(left: List[Sequence[Row]], read: Callable[[Row], None]) -> None:
+    while left:
+        _run_all_of(left[0], read)
+        del left[:1]
 
 
 def _run_all_of(group: Sequence[Row], read: Callable[[Row], None]) -> None:

@@ -223,7 +223,7 @@ class Watched:
         return self._machine.read(path)
 
 
-def test_what_hardware_cannot_hang_has_one_thread_and_so_have_a_cards_virtual_functions(machine: Any) -> None:
+def test_while_nothing_hangs_all_have_one_thread(machine: Any) -> None:
     files = two_nics()
     for number in (2, 3):
         function = "pci0000:00/0000:01:00.{}".format(number)
@@ -234,10 +234,8 @@ def test_what_hardware_cannot_hang_has_one_thread_and_so_have_a_cards_virtual_fu
     files.update(interface("eno1.7", lower_eno1={"link": "../eno1"}, uevent="DEVTYPE=vlan\n"))
     watched = Watched(machine(files))
     assert len(read(watched).facts) == 8
-    of = watched.threads
-    assert of["lo"] == of["veth0"] == of["veth1"]
-    assert of["eno1v2"] == of["eno1v3"]
-    assert len({of[name] for name in ("lo", "eno1", "eno2", "eno1v2", "eno1.7")}) == 5
+    assert set(watched.threads) >= {"lo", "veth1", "eno1", "eno2", "eno1v3", "eno1.7"}
+    assert len(set(watched.threads.values())) == 1
 
 
 def test_without_ethtool_what_sys_has(machine: Any) -> None:

@@ -1,5 +1,6 @@
 import errno
 import threading
+import time
 from typing import Any, Iterator, NamedTuple, Optional
 
 import pytest
@@ -86,6 +87,19 @@ def test_in_a_thread_of_several_the_one_that_hangs_is_named(never: threading.Eve
     reading = collected(rows)
     assert [fan.rpm for fan in reading.facts] == [900, None, None, 900]
     assert [problem.subject for problem in reading.problems] == ["fan2"]
+
+
+def test_many_that_hang_cost_two_deadlines_and_a_late_one_changes_nothing(never: threading.Event) -> None:
+    def read(row: Row) -> None:
+        deadline.calling("read " + row.value.name)
+        row.fill(rpm=lambda: never.wait(5) if row.value.name != "fan9" else 900)
+
+    rows = [a_row("fan{}".format(number)) for number in range(1, 10)]
+    began = time.monotonic()
+    run_groups([[row] for row in rows], read)
+    assert time.monotonic() - began < 2
+    assert [problem.subject for problem in collected(rows).problems] == ["fan{}".format(n) for n in range(1, 9)]
+    assert rows[8].value.rpm == 900
 
 
 @pytest.mark.parametrize(
