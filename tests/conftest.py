@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import pytest
 
@@ -96,6 +96,14 @@ def recordings() -> Path:
     if not RECORDINGS.is_dir():
         pytest.skip("no recordings of real machines at {}".format(RECORDINGS))
     return RECORDINGS
+
+
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """Without root, the tests that need it are skipped, and say so."""
+    if os.geteuid() != 0:
+        for item in items:
+            if item.get_closest_marker("root"):
+                item.add_marker(pytest.mark.skip(reason="needs root"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -43,14 +43,16 @@ def test_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_that_others_could_have_written_is_refused_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("cluster-config.yaml", 0o666)
+    doubt = f"everybody can write to {Path.cwd() / path}"
+    if os.getuid():  # then the folder, which comes first, is not root's
+        doubt = f"{Path.cwd()} belongs to user {os.getuid()}"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(ConfigError) as caught:
         find()
     assert str(caught.value) == (
-        "error: cluster-config.yaml was found by itself, and another user could have written it: "
-        f"everybody can write to {path.resolve()}\n"
+        f"error: cluster-config.yaml was found by itself, and another user could have written it: {doubt}\n"
         "hint: if it is the one you mean, name it: --config cluster-config.yaml"
-    ).replace(str(path.resolve()), str(Path.cwd() / path))
+    )
     assert find(path) == Found(path)
 
 
