@@ -93,25 +93,25 @@ def mistakes_in(path: Path) -> tuple[Mistake, ...]:
 PROFILE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 
 
-@settings(PROFILE, max_examples=200)
+@settings(PROFILE, max_examples=80)
 @given(st.text())
 def test_any_text(text: str) -> None:
     judge(text.encode("utf-8", "surrogatepass"))
 
 
-@settings(PROFILE, max_examples=100)
+@settings(PROFILE, max_examples=50)
 @given(st.binary())
 def test_any_bytes(data: bytes) -> None:
     judge(data)
 
 
-@settings(PROFILE, max_examples=300)
+@settings(PROFILE, max_examples=100)
 @given(st.lists(st.sampled_from(BITS), max_size=30))
 def test_any_heap_of_yaml(bits: list[str]) -> None:
     judge("".join(bits).encode())
 
 
-@settings(PROFILE, max_examples=150)
+@settings(PROFILE, max_examples=60)
 @given(st.integers(min_value=0, max_value=2**32), st.integers(min_value=1, max_value=4))
 def test_any_slip_in_a_good_file(seed: int, slips: int) -> None:
     """Lines lost, doubled, moved, cut, indented or with something stuck in."""

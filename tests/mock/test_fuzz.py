@@ -97,7 +97,7 @@ def answer(machine: str, plan: Dict[str, Odd]) -> Report:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=PLANS)
 def test_whatever_nvml_answers(machine: str, plan: Dict[str, Odd]) -> None:
     ends_properly(answer(machine, plan))
