@@ -92,34 +92,29 @@ def test_output_in_an_encoding_without_our_letters() -> None:
     assert "PASS" in result.stdout
 
 
-def test_br_node_manager_takes_the_call_of_the_run_books(tmp_path: Path) -> None:
-    (tmp_path / "cluster-config.yaml").write_text("version: 1\ncluster: {name: c, nodes: gpu001}\n")
+def _br_node_manager(folder: Path, nodes: str) -> "subprocess.CompletedProcess[str]":
+    """The call of the run books, in a folder with a config of these nodes."""
+    (folder / "cluster-config.yaml").write_text(f'version: 1\ncluster: {{name: c, nodes: "{nodes}"}}\n')
     command = "import sys; sys.argv[0] = 'br-node-manager'; from brctl.__main__ import br_node_manager as m; m()"
-    result = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", command, "--config", "cluster-config.yaml", "--mock", "dgx-h100"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "gpu-responding" in result.stdout
-
-
-def test_br_node_manager_discovers_and_checks_every_node(tmp_path: Path) -> None:
-    (tmp_path / "cluster-config.yaml").write_text('version: 1\ncluster: {name: c, nodes: "gpu[001-003]"}\n')
-    command = "import sys; sys.argv[0] = 'br-node-manager'; from brctl.__main__ import br_node_manager as m; m()"
-    result = subprocess.run(
-        [sys.executable, "-c", command, "--config", "cluster-config.yaml", "--mock", "dgx-h100"],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_br_node_manager_takes_the_call_of_the_run_books(tmp_path: Path) -> None:
+    result = _br_node_manager(tmp_path, "gpu001")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "gpu-responding" in result.stdout
+
+
+def test_br_node_manager_discovers_and_checks_every_node(tmp_path: Path) -> None:
+    result = _br_node_manager(tmp_path, "gpu[001-003]")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
         "config  3 nodes\n"
