@@ -1,5 +1,5 @@
-"""Setting: plans what one kind of tuning would take, as Steps. The engine orders, journals, writes, reads back, makes it
-last and takes it back; a Setting never writes.
+"""Setting: plans what one kind of tuning would take, as Steps. The engine orders, journals, writes, reads back, makes
+it last and takes it back; a Setting never writes.
 
 All that tuning changes lies in Places: a knob of the kernel, a whole file, a value of a GPU. So one journal and one way
 back serve every Setting.
