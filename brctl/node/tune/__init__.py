@@ -35,14 +35,17 @@ class Step(NamedTuple):
     """One wanted value of one part: what plan shows, and what apply does about it."""
 
     change: Change
-    """As it stands: ok, pending, n/a or refused."""
+    """As it stands: ok, n/a, refused, capped or pending reboot. Of one that says ok, the engine makes pending where
+    there is a write to do: `live` is not empty or, with --persist, a place of `boot` does not hold its value yet."""
     live: Tuple[Write, ...] = ()
-    """What makes it so now, in this order."""
+    """What makes it so now, in this order; empty where it is so."""
     boot: Tuple[Write, ...] = ()
-    """What makes it so at the next boot too; written with --persist alone, after all live writes. The engine merges
-    those of one file: the last one to a place is planned on the text that the ones before it leave."""
+    """What makes it so at the next boot too, needed or not; written with --persist alone, after all live writes, for
+    Settings none of whose Steps failed. Of several to one place the last one holds: each is planned on the text that
+    those before it leave, as `Scene.host` gives what the boot writes of earlier Settings would leave in a file."""
     after: Tuple[Tuple[str, ...], ...] = ()
-    """Commands that let the owner of those files know: `systemctl daemon-reload`."""
+    """Commands that let the owner of those files know: `systemctl daemon-reload`. Run once each, after all writes, and
+    at rollback again; one that is not installed is left out."""
     needs: Tuple[str, ...] = ()
     """Steps (`setting subject-id key`) without which it must not be attempted."""
     management: bool = False
@@ -53,6 +56,7 @@ class Scene(NamedTuple):
     """What a Setting plans from."""
 
     host: Host
+    """With the files as the boot writes of earlier Settings would leave them."""
     seen: Inventory
     want: Wanted
     expected: Expected
@@ -63,9 +67,21 @@ class Setting(NamedTuple):
     """Each stands in a file of its own in settings/; the docstring of that file is its page and `tune explain`."""
 
     id: str
+    title: str
+    """What it sets, in a few words: `GPU power limit`."""
     order: int
     """Lower ones go first: gpu-persistence before limits and clocks."""
     keys: Tuple[str, ...]
     """Of the config's tune section, that it sets: `gpu.power_limit`."""
     plan: Callable[[Scene], Iterable[Step]]
     """Every Step for what `want` says of it, also for what is as wanted already; nothing where nothing is wanted."""
+
+
+def file_value(text: str) -> str:
+    """A text as the value of a `file`: its UTF-8 bytes, each a character."""
+    return text.encode().decode("latin-1")
+
+
+def step_name(change: Change) -> str:
+    """How a Step is named in the `needs` of another."""
+    return "{} {} {}".format(change.setting, change.subject.id, change.key)
