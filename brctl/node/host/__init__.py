@@ -44,6 +44,13 @@ class Host(Protocol):
     def write(self, path: str, text: str) -> None:
         """Write an existing file in place with one write(2), as the kernel's own files demand. Raises OSError."""
 
+    def denies(self, path: str) -> Optional[int]:
+        """The errno with which nobody may write this file, root included: EROFS on a read-only mount, EACCES where a
+        container or network namespace only shows what is the host's. None: root may. Raises OSError.
+
+        Nothing is written to find out.
+        """
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         """All bytes of a file, None where there is none. Raises OSError."""
 

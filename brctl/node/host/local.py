@@ -66,6 +66,14 @@ class Local:
         finally:
             os.close(descriptor)
 
+    def denies(self, path: str) -> Optional[int]:
+        deadline.calling("stat " + path)
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return errno.EROFS
+        for_nobody = not os.stat(path).st_mode & 0o222
+        # In a user namespace, root is not the owner of what is the host's.
+        return errno.EACCES if for_nobody or (os.geteuid() == 0 and not os.access(path, os.W_OK)) else None
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         deadline.calling("read " + path)
         return files.read(path)

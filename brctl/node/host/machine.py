@@ -82,6 +82,11 @@ class Machine:
         text = self._text(path)
         return text if text is None or text.isascii() else _bytes(text).decode("utf-8", "replace")
 
+    def denies(self, path: str) -> Optional[int]:
+        if self._text(path) is None:
+            raise os_error(errno.ENOENT, path)
+        return errno.EROFS if self._overlay is None else None
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         text = self._text(path)
         return None if text is None else _bytes(text)

@@ -70,6 +70,9 @@ class Recording:
     def write(self, path: str, text: str) -> None:
         self._host.write(path, text)
 
+    def denies(self, path: str) -> Optional[int]:
+        return self._host.denies(path)
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         return self._host.read_bytes(path)
 

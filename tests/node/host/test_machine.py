@@ -165,6 +165,17 @@ def test_without_an_overlay_nothing_is_written(machine: Machine) -> None:
     with pytest.raises(OSError, match="Read-only"):
         machine.lock("/run/l", "me")
     assert raised.value.errno == errno.EROFS
+    assert machine.denies("/proc/uptime") == errno.EROFS
+
+
+def test_what_may_be_written_is_told_without_a_write() -> None:
+    writes = Writes()
+    machine = Machine(plain(), "m", nothing, writes)
+    assert machine.denies("/proc/uptime") is None
+    assert writes.texts == {}
+    with pytest.raises(OSError, match="No such file") as raised:
+        machine.denies("/proc/none")
+    assert raised.value.errno == errno.ENOENT
 
 
 def test_files_come_and_go_in_the_overlay() -> None:

@@ -184,6 +184,7 @@ def test_only_a_real_host_gives_a_recorded_machine() -> None:
 def test_a_write_goes_to_the_host(recording: Recording) -> None:
     with pytest.raises(OSError, match="Read-only"):
         recording.write("/sys/devices/eth0/mtu", "9000\n")
+    assert recording.denies("/sys/devices/eth0/mtu") == errno.EROFS
     assert recorded(recording)["files"] == {}
 
 
