@@ -225,6 +225,9 @@ class Changing:
 
     def write(self, path: str, text: str) -> None: ...
 
+    def denies(self, path: str) -> Optional[int]:  # noqa: ARG002
+        return None
+
     def read_bytes(self, path: str) -> Optional[bytes]:
         return path.encode()
 
