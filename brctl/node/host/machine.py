@@ -110,9 +110,10 @@ class Machine:
         return self._tree.link(self._tree.reach(parent, "readlink", path) + "/" + name, path)
 
     def write(self, path: str, text: str) -> None:
-        if self._text(path) is None:
+        old = self._text(path)
+        if old is None:
             raise os_error(errno.ENOENT, path)
-        self._writable(path).write(self._tree.reach(path, "write"), text)
+        self._writable(path).write(self._tree.reach(path, "write"), _as_kernel(old, text, path))
 
     def replace(self, path: str, data: bytes, mode: int = 0o644) -> None:  # noqa: ARG002
         self._writable(path).write(self._tree.reach(path, "write"), _text(data))
@@ -168,6 +169,17 @@ def _names(changed: Mapping[str, Optional[str]], folder: str) -> Dict[str, bool]
             if text is not None or not below:  # a folder outlives what was in it
                 found[name] = found.get(name, False) or text is not None
     return found
+
+
+def _as_kernel(old: str, new: str, path: str) -> str:
+    """A choice, `always [madvise] never`, takes one of its words and marks it; anything else is kept as written."""
+    words, wanted = old.split(), new.strip()
+    plain = [word.strip("[]") for word in words]
+    if len(words) < 2 or sum(word != bare for word, bare in zip(words, plain)) != 1:
+        return new
+    if wanted not in plain:
+        raise os_error(errno.EINVAL, path)
+    return " ".join("[{}]".format(word) if word == wanted else word for word in plain) + "\n"
 
 
 def _bytes(text: str) -> bytes:

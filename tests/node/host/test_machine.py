@@ -178,6 +178,14 @@ def test_what_may_be_written_is_told_without_a_write() -> None:
     assert raised.value.errno == errno.ENOENT
 
 
+def test_a_choice_takes_one_of_its_words() -> None:
+    machine = Machine(plain(files={"/sys/enabled": "always [madvise] never\n"}), "m", nothing, Writes())
+    machine.write("/sys/enabled", "never\n")
+    assert machine.read("/sys/enabled") == "always madvise [never]\n"
+    with pytest.raises(OSError, match="Invalid argument"):
+        machine.write("/sys/enabled", "maybe\n")
+
+
 def test_files_come_and_go_in_the_overlay() -> None:
     writes = Writes()
     machine = Machine(plain(), "m", nothing, writes)
