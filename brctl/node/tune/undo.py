@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..deadline import HungError
 from ..host import Host
-from ..report import Change, Outcome, Transaction
+from ..report import HOST, Change, Outcome, Transaction
 from . import journal
 from .journal import Entry, Journal, JournalError, Log, is_ours
 from .places import Places, WriteError, half_written, in_words, same
@@ -71,9 +71,9 @@ def _newest(host: Host) -> Log:
 def _undo(places: Places, record: Journal, entry: Entry, in_flight: Optional[int]) -> Change:
     """Take back one write where the machine holds our value, or a part of it that the kernel took in mid-air."""
     place, before, after = entry.place, entry.before, entry.after
-    change = Change(
-        entry.setting, entry.subject, entry.key, Outcome.RESTORED, wanted=shown(before), before=shown(after)
-    )
+    whole = (HOST, place.name) if place.kind == "file" else (entry.subject, entry.key)  # a file serves many parts
+    change = Change(entry.setting, *whole, Outcome.RESTORED, wanted=shown(before), before=shown(after))
+    change = change._replace(fold="{} {} {}".format(change.setting, change.subject.name, change.key))
     try:
         held = places.read(place)
         if same(place, held, before) and place.item != "locked_clocks":

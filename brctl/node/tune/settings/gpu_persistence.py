@@ -15,9 +15,9 @@ from ...facts import Gpu
 from ...report import Change, Outcome
 from ...request import Wanted
 from .. import Place, Scene, Setting, Step, Write, boot, file_value, persistenced
-from ..gpus import split, subject
+from ..gpus import PERSISTENCE, split, subject
 
-_ID, _KEY = "gpu-persistence", "persistence mode"
+_ID, _KEY = "gpu-persistence", PERSISTENCE
 _SOURCE = "NVIDIA, driver persistence: recommended on servers"
 _WORDS = {True: "on", False: "off"}
 
