@@ -38,7 +38,8 @@ class File(NamedTuple):
 
 class Line(NamedTuple):
     key: str
-    """A path under /proc/sys; `*`, `?` and `[` make it a pattern."""
+    """A path under /proc/sys; `*`, `?` and `[` make it a pattern. Of procps also with a slash before it, where it is
+    written so: it sets the same, but keeps no pattern away that is written without."""
     value: Optional[str]
     """None: `-key`, which keeps patterns away from it."""
     source: str
@@ -91,7 +92,7 @@ def load(files: Sequence[File]) -> Loaded:
         lines = _parse(file, bad)
         procps += lines
         if file.path != PROCPS_LAST and not _name(file.path).startswith("."):
-            systemd += lines
+            systemd += (line._replace(key=line.key.lstrip("/")) for line in lines)
     return Loaded(_merged(systemd), tuple(procps), tuple(bad))
 
 
@@ -107,8 +108,9 @@ def _parse(file: File, bad: List[str]) -> List[Line]:
         if (not key and not equals) or key.startswith(("#", ";")):
             continue
         excluded = key.startswith("-")
-        path = key_path(key[excluded:].strip())
-        if not path or not (equals or excluded):
+        written = key[excluded:].strip()
+        path = ("/" if written.startswith("/") else "") + key_path(written)
+        if not path.strip("/") or not (equals or excluded):
             bad.append("{}: no assignment, ignored at boot: {}".format(source, text.strip()))
         else:
             lines.append(Line(path, value.strip() if equals else None, source))
@@ -135,11 +137,13 @@ def key_path(key: str) -> str:
 
 def winner(lines: Sequence[Line], key: str) -> Optional[int]:
     """Which of a Loaded's lines decides over `key`, a path without patterns; None: none of them."""
-    named = [index for index, line in enumerate(lines) if line.key == key]
-    if not named:
-        named = [index for index, line in enumerate(lines) if _matches(line.key, key)]
-    valued = [index for index in named if lines[index].value is not None]
-    return valued[-1] if valued else None
+    written = {line.key for line in lines}
+    found = None
+    for index, line in enumerate(lines):
+        name = "/" + key if line.key.startswith("/") else key
+        if line.value is not None and (line.key == name or (name not in written and _matches(line.key, name))):
+            found = index
+    return found
 
 
 def _matches(pattern: str, key: str) -> bool:

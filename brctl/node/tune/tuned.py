@@ -29,7 +29,7 @@ class Assignment(NamedTuple):
 
 
 def read(host: Host) -> Tuple[Assignment, ...]:
-    """Of the active profiles and those that they include, in order; a later one wins. What cannot be read is left out."""
+    """Of the active profiles and those that they include; a later one wins. What cannot be read is left out."""
     found: List[Assignment] = []
     seen: List[str] = []
     with contextlib.suppress(OSError):
