@@ -58,9 +58,11 @@ def _machine(given: _Given, spec: str, node: str) -> Machine:
     files = HarmedFiles(overlay, plain["files"], harm.files)
     install = lambda: nvml.install(plain.get("nvml"), harm.changes, overlay)  # noqa: E731
     try:
-        return HarmedMachine(plain, spec, install, files, harm.growths)
+        machine = HarmedMachine(plain, spec, install, files, harm.growths)
     except InvalidMachineError as error:
         raise _no_machine(path, str(error)) from None
+    machine.again = ("brctl.mock.machines:load", os.path.realpath(spec) if os.path.isfile(spec) else spec, node)
+    return machine
 
 
 def hostname(machine: Machine) -> str:

@@ -28,6 +28,8 @@ class BusyError(Exception):
 class Host(Protocol):
     mock: Optional[Mock]
     """None on a real machine."""
+    again: Tuple[str, ...]
+    """What makes the same Host in another process: `module:callable`, and its arguments."""
 
     def read(self, path: str) -> Optional[str]:
         """The text of a file, None where there is none. Raises OSError: there, but could not be read.

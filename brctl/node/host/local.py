@@ -26,6 +26,7 @@ _starting = threading.Lock()
 
 class Local:
     mock: Optional[Mock] = None
+    again: Tuple[str, ...] = ("brctl.node.host.local:Local",)
 
     def __init__(self) -> None:
         self._libraries: Tuple[Library, ...] = ()

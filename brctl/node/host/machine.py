@@ -69,6 +69,8 @@ class Machine:
         """
         check(plain)
         self.mock: Optional[Mock] = Mock(mock, plain["recorded"])
+        self.again: Tuple[str, ...] = ()
+        """Set by the one who knows where it comes from."""
         self.name: str = plain["name"]
         self.recorded: bool = plain["recorded"]
         self._load_accelerators = load_accelerators

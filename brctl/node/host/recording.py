@@ -47,7 +47,7 @@ _IS_FOLDER = {"errno": "EISDIR"}
 
 class Recording:
     def __init__(self, host: Host) -> None:
-        self.mock = host.mock
+        self.mock, self.again = host.mock, host.again
         self._host = host
         self._files: Dict[str, Any] = {}
         self._links: Dict[str, Optional[str]] = {}

@@ -10,7 +10,7 @@ class Foreseen:
     """Reads as the host, but for the files in `values`, which are latin-1 as in a Write. It cannot be written to."""
 
     def __init__(self, host: Host) -> None:
-        self.mock = host.mock
+        self.mock, self.again = host.mock, host.again
         self.values: Dict[str, Optional[str]] = {}
         self._host = host
 

@@ -14,6 +14,8 @@ from .links import LinksError, Stack
 _ESTABLISHED = "01"  # TCP_ESTABLISHED, include/net/tcp_states.h
 _RTF_UP = 0x1
 _VARIABLE = "SSH_CONNECTION="
+_INIT = "1"
+"""Nobody logs in by it, and root may not read it everywhere."""
 _SSHD = ("sshd", "sshd-session", "dropbear")
 
 
@@ -41,7 +43,7 @@ class Path(NamedTuple):
 def connection(host: Host) -> Optional[str]:
     """The ssh connection that this process came by: `10.0.0.7 51234 10.0.0.1 22`; None on a console. Raises OSError."""
     pid = host.readlink("/proc/self")
-    while pid and pid != "0":
+    while pid and pid not in ("0", _INIT):
         for word in (host.read("/proc/{}/environ".format(pid)) or "").split("\0"):
             if word.startswith(_VARIABLE):
                 return word[len(_VARIABLE) :]
@@ -53,8 +55,10 @@ def find(host: Host, stack: Stack) -> Path:
     """Never raises: what cannot be told is unknown."""
     try:
         reasons = tuple(dict(_found(host)).items())
-    except (OSError, HungError, LinksError, ValueError, IndexError) as error:
-        return Path(frozenset(), (), str(error) or type(error).__name__)
+    except OSError as error:
+        return Path(frozenset(), (), "{}: {}".format(error.filename, error.strerror))
+    except (HungError, LinksError, ValueError, IndexError) as error:
+        return Path(frozenset(), (), str(error))
     return Path(stack.all_below(name for name, _ in reasons), reasons)
 
 

@@ -1,0 +1,132 @@
+"""The MTU of the interfaces that `tune.network` names; without names, of those that `hardware.nics` declares.
+
+Live through /sys/class/net/NAME/mtu, within the range that the driver gives (`ip -d link`); for the next boot in the
+files of whatever brings the link up, and there alone. A bond is set and its members follow; a member is never set by
+itself. What is raised goes from the lowest up, what is lowered from the top down, as the kernel demands of VLANs.
+
+For RDMA over Ethernet the kernel takes 96 bytes off for headers and rounds down to a power of two (iboe_get_mtu in
+include/rdma/ib_addr.h): 1500 gives 1024, 4096 gives only 2048, and from 4192 up all give 4096, which NVIDIA serves with
+4200. So 9000 or 8192 change nothing for RDMA; they help TCP. Every switch port on the way must take larger frames than
+its hosts send (9216 is usual), and until all nodes have the same MTU the larger frames of one are lost at another:
+raise the switches first, then all nodes, with no job running.
+
+Below 1280 the kernel takes every IPv6 address off an interface and does not bring it back, so that is refused.
+
+By hand: `ip link set dev NAME mtu 9000`; to see it: `ip -d link show dev NAME`.
+"""
+
+from typing import Iterator, Optional, Tuple
+
+from ...deadline import HungError
+from ...diagnose import parts, ports
+from ...report import HOST, Change, Outcome, Subject
+from .. import Place, Scene, Setting, Step, Write, step_name
+from ..links import FOLDERS, Link, LinksError
+from ..mtu import Case, effects, in_order, make_case, refusal, said_of_rdma
+from ..owners import Holding, Kept, holding
+
+
+def plan(scene: Scene) -> Iterator[Step]:
+    want = scene.want.mtu
+    if want is None:
+        return
+    chosen = _chosen(scene)
+    if not chosen:
+        named = scene.want.interfaces or "hardware.nics"
+        yield Step(Change("nic-mtu", HOST, "mtu", Outcome.NA, str(want), reason="no interface fits " + named))
+        return
+    try:
+        case = make_case(scene, want, chosen)
+    except (LinksError, OSError, HungError, ValueError) as error:
+        yield from (_refused(_change(name, want), str(error)) for name in chosen)
+        return
+    yield from (_step(case, name) for name in in_order(case))
+
+
+def _chosen(scene: Scene) -> Tuple[str, ...]:
+    """Names of interfaces. A port of a bond stands for the bond, unless it is named in full."""
+    patterns = scene.want.interfaces
+    if patterns is not None:
+        found = ports.named(scene.seen, patterns)
+    else:
+        found = tuple(port for port in ports.expected(scene.seen, scene.expected) if port.kind != "infiniband")
+    bonds = {nic.name for nic in scene.seen.nics or () if nic.kind == "bond"}
+    full = parts.words(patterns or "")
+    nics = [port.nic for port in found if port.nic]
+    names = (nic.master if nic.master in bonds and nic.name not in full else nic.name for nic in nics)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _step(case: Case, name: str) -> Step:
+    link = case.stack.links.get(name)
+    if link is None:
+        return _refused(_change(name, case.want), "ip does not show it: it is in another network namespace")
+    change = _change(name, case.want, link.mtu)._replace(effects=said_of_rdma(case, link))
+    reason = refusal(case, link) if link.mtu != case.want else None
+    if reason:
+        return _refused(change, reason)
+    held, kept = _held(case, link)
+    change = change._replace(boot=None if held.mtu is None else str(held.mtu), boot_source=held.source)
+    change = change._replace(effects=change.effects + effects(case, link) + held.warnings)
+    if case.persist and held.mtu != case.want and kept is None:
+        return _refused(change, held.hindrance or "")
+    return Step(
+        change._replace(effects=change.effects + (kept.effects if kept else ())),
+        live=_writes(case, link),
+        boot=kept.writes if kept else (),
+        after=kept.after if kept else (),
+        needs=_needs(case, link),
+        management=link.mtu != case.want and case.management.has(name),
+    )
+
+
+def _held(case: Case, link: Link) -> Tuple[Holding, Optional[Kept]]:
+    """What the next boot gives, and what it takes for another."""
+    try:
+        held = holding(case.draft, link)
+        kept = held.keep(case.want) if held.keep and case.persist and held.mtu != case.want else None
+    except (OSError, ValueError) as error:
+        return Holding(
+            None, None, None, str(error), ("what the next boot gives it cannot be told: " + str(error),)
+        ), None
+    return held, kept
+
+
+def _change(name: str, want: int, live: Optional[int] = None) -> Change:
+    text = None if live is None else str(live)
+    fold = "nic-mtu {} {} -> {}".format(name, text, want)
+    return Change("nic-mtu", Subject("nic", name, name), "mtu", Outcome.OK, str(want), text, fold=fold)
+
+
+def _refused(change: Change, reason: str) -> Step:
+    return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
+
+
+def _writes(case: Case, link: Link) -> Tuple[Write, ...]:
+    """What would come down with it is brought down first, so that the journal has it; a bridge is left to follow, as a
+    bridge whose MTU was written follows no more."""
+    if link.mtu == case.want:
+        return ()
+    dragged = [case.stack.links[name] for name in case.stack.all_above(link.name) if name not in case.chosen]
+    dragged = [one for one in dragged if one.kind != "bridge" and case.then[one.name] < one.mtu]
+    lower = sorted(dragged, key=lambda one: case.stack.depth(one.name), reverse=True)
+    return tuple(_write(one.name, case.then[one.name]) for one in (*lower, link))
+
+
+def _write(name: str, mtu: int) -> Write:
+    return Write(Place("knob", FOLDERS.format(name) + "mtu"), str(mtu))
+
+
+def _needs(case: Case, link: Link) -> Tuple[str, ...]:
+    """To go up, what is under it must have gone up; to come down, what is above it must have come down."""
+    if link.mtu == case.want:
+        return ()
+    others = case.stack.below(link.name) if link.mtu < case.want else case.stack.above(link.name)
+    return tuple(
+        step_name(_change(name, case.want))
+        for name in others
+        if name in case.chosen and case.stack.links[name].mtu != case.want
+    )
+
+
+SETTING = Setting(id="nic-mtu", title="MTU of the fabric's interfaces", order=40, keys=("network.mtu",), plan=plan)
