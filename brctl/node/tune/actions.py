@@ -43,6 +43,12 @@ def _apply(host: Host, request: Request) -> Report:
     return _BLANK._replace(changes=done.changes, transactions=(done.transaction,) if done.transaction else ())
 
 
+def _confirm(host: Host, request: Request) -> Report:
+    with host.lock(journal.LOCK, _holder(request)):
+        done = apply.confirm(host, lambda: inventory(host), request)
+    return _BLANK._replace(changes=done.changes, transactions=(done.transaction,) if done.transaction else ())
+
+
 def _rollback(host: Host, request: Request) -> Report:
     with host.lock(journal.LOCK, _holder(request)):
         done = undo.rollback(host, request.tune.transaction, request.tune.who)
@@ -67,5 +73,6 @@ _ACTIONS: Dict[str, Callable[[Host, Request], Report]] = {
     "tune-plan": _plan,
     "tune-apply": _apply,
     "tune-rollback": _rollback,
+    "tune-confirm": _confirm,
     "tune-history": _history,
 }

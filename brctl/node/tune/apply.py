@@ -1,17 +1,19 @@
 """Makes a plan true: journal, write, read back, Step by Step; then what lasts; then it plans again and tells."""
 
+import contextlib
 import threading
 from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from ..deadline import HungError, run_all
 from ..facts import Inventory
-from ..host import Host
+from ..host import Host, detached
 from ..report import Change, Outcome, Transaction
 from ..request import Request
-from . import Step, Write, engine, journal, step_name
+from . import Step, Write, engine, journal, management, step_name
 from .engine import Plan
-from .journal import Entry, Journal
+from .guard import Guard
+from .journal import Entry, Journal, JournalError
 from .places import Places, WriteError, half_written, in_words, same
 from .undo import run_commands, take_back
 
@@ -52,37 +54,83 @@ def apply(host: Host, look: Look, request: Request) -> Applied:
         return Applied(tuple(left))
     if not before.pending:
         return Applied(before.changes)
+    managing = any(step.management for step in before.pending)
+    if managing and not request.tune.allow_mgmt:
+        return Applied(tuple(_kept_off(step) for step in before.steps))
+    if managing:
+        _check_lasting(host)
     try:
-        run = _Run(host, look, request, before)
+        record = journal.begin(host, request, management.came_by(host))
     except OSError as error:
         raise NotStartedError("the journal cannot be written: {}".format(in_words(error))) from None
+    guard = _start_guard(host, record, request) if managing else None
+    run = _Run(host, look, request, before, record)
     _idle.clear()
     try:
-        return run.go()
+        return run.go(guard)
     finally:
         _idle.set()
+
+
+def confirm(host: Host, look: Look, request: Request) -> Applied:
+    """What waits for it stays, and is made to last where that was asked for. Whoever calls holds the lock.
+
+    Raises JournalError: nothing waits; NotStartedError: it came over the connection that the change was made by.
+    """
+    name = request.tune.transaction or journal.open_id(host)
+    log = journal.load(host, name) if name else None
+    if log is None or log.state != "unconfirmed":
+        raise JournalError("{} is {}".format(name, log.state) if log else "nothing waits for a confirmation")
+    if log.begin.connection and log.begin.connection == management.came_by(host):
+        raise NotStartedError(
+            "this is the connection by which the change was made, and no proof that a new one can be had",
+            "log in anew, and confirm there",
+        )
+    asked = log.begin.request
+    run = _Run(host, look, asked, engine.plan(host, look(), asked), journal.resumed(host, log))
+    return run.confirmed()
 
 
 class _Run:
     """One transaction."""
 
-    def __init__(self, host: Host, look: Look, request: Request, plan: Plan) -> None:
+    def __init__(self, host: Host, look: Look, request: Request, plan: Plan, record: Journal) -> None:
         self._host, self._look, self._request, self._plan = host, look, request, plan
         self._places = Places(host)
         self._failed: Dict[str, Change] = {}
         """By step_name: those that came to nothing, and why."""
         self._entries: List[Entry] = []
-        self._journal = journal.begin(host, request)
+        self._journal = record
 
-    def go(self) -> Applied:
+    def go(self, guard: Optional[Guard]) -> Applied:
         for step in self._plan.pending:
             self._attempt(step, step.live)
         if self._request.tune.atomic and self._failed:
-            return self._all_back()
+            back = self._all_back("another change failed, and --atomic was given")
+            _release(guard)
+            return back
+        if guard and self._entries:
+            return self._unconfirmed(guard)
+        _release(guard)
+        return self.confirmed()
+
+    def confirmed(self) -> Applied:
+        """Make it last, and end it."""
         if self._request.tune.persist:
             self._persist()
         changes = self._outcomes()
         return self._end("failed" if self._failed else "done", changes)
+
+    def _unconfirmed(self, guard: Guard) -> Applied:
+        """Nothing lasts before the confirmation, so the plan of now is that without."""
+        tune = self._request.tune
+        self._request = self._request._replace(tune=tune._replace(persist=False))
+        waiting = self._end("unconfirmed", self._outcomes())
+        try:
+            guard.wait_for_confirmation(tune.confirm_within_s)
+        except OSError:
+            return self._all_back("the guard, which would take it back unless it is confirmed, has ended")
+        return waiting
 
     def _attempt(self, step: Step, writes: Sequence[Write]) -> None:
         name = step_name(step.change)
@@ -125,7 +173,7 @@ class _Run:
                 if command in failures:
                     self._fail(step, Outcome.REFUSED, "written, but {}".format(failures[command]))
 
-    def _all_back(self) -> Applied:
+    def _all_back(self, why: str) -> Applied:
         conflicts = take_back(self._places, self._journal, self._entries)
         changes = []
         for step in self._plan.steps:
@@ -133,7 +181,7 @@ class _Run:
             if change.outcome is Outcome.PENDING:
                 restored = not any(_of(entry, change) for entry in conflicts)
                 outcome = Outcome.RESTORED if restored else Outcome.CONFLICT
-                change = change._replace(outcome=outcome, reason="another change failed, and --atomic was given")
+                change = change._replace(outcome=outcome, reason=why)
             changes.append(change)
         return self._end("failed" if conflicts else "rolled back", tuple(changes))
 
@@ -208,6 +256,38 @@ def _limited(work: Callable[[], T]) -> T:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def _kept_off(step: Step) -> Change:
+    """Of a plan that touches what somebody came in by, without his leave."""
+    change = step.change
+    if step.management and change.outcome is Outcome.PENDING:
+        return change._replace(outcome=Outcome.REFUSED, reason="this host is reached by it: give --allow-mgmt")
+    return _left(change, "nothing was touched: another change needs --allow-mgmt")
+
+
+def _check_lasting(host: Host) -> None:
+    """Raises NotStartedError."""
+    reason = detached.dies_with_us(host)
+    if reason:
+        why = "what this host is reached by is left alone here: nothing would be left to take the change back, as "
+        raise NotStartedError(why + reason, "come by ssh or the console")
+
+
+def _start_guard(host: Host, record: Journal, request: Request) -> Guard:
+    """Raises NotStartedError."""
+    try:
+        return Guard(host, record.id)
+    except detached.NotStartedError as error:
+        record.end("rolled back", request.tune.who, ())
+        why = "nothing was touched: the guard that would take the change back does not start: {}"
+        raise NotStartedError(why.format(error)) from None
+
+
+def _release(guard: Optional[Guard]) -> None:
+    if guard:
+        with contextlib.suppress(OSError):  # it has ended by itself
+            guard.release()
 
 
 def _left(change: Change, why: str) -> Change:

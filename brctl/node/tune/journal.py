@@ -35,6 +35,8 @@ class Begin(NamedTuple):
     boot_id: str
     request: Request
     """What was asked for; `confirm` makes it last."""
+    connection: Optional[str] = None
+    """The ssh connection that it came by: `10.0.0.7 51234 10.0.0.1 22`. It is no proof that a new one can come."""
 
 
 class Entry(NamedTuple):
@@ -120,7 +122,7 @@ class Journal:
         self._host.append(self._path, line.encode("ascii"))
 
 
-def begin(host: Host, request: Request) -> Journal:
+def begin(host: Host, request: Request, connection: Optional[str] = None) -> Journal:
     """Open a transaction. Raises OSError."""
     taken = names(host)
     stamp = name = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
@@ -128,7 +130,7 @@ def begin(host: Host, request: Request) -> Journal:
     while name in taken:
         name, number = "{}-{}".format(stamp, number), number + 1
     journal = Journal(host, name)
-    journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request))
+    journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
     host.replace(MARKER, (name + "\n").encode(), 0o600)
     return journal
 

@@ -5,6 +5,7 @@ connections of sshd. sudo takes SSH_CONNECTION out of the environment, but not o
 one are asked, up to the first.
 """
 
+from contextlib import suppress
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..deadline import HungError
@@ -48,6 +49,13 @@ def connection(host: Host) -> Optional[str]:
             if word.startswith(_VARIABLE):
                 return word[len(_VARIABLE) :]
         pid = _parent(host.read("/proc/{}/stat".format(pid)) or "")
+    return None
+
+
+def came_by(host: Host) -> Optional[str]:
+    """As `connection`; None too where that cannot be told."""
+    with suppress(OSError):
+        return connection(host)
     return None
 
 

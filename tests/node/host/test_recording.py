@@ -203,6 +203,7 @@ class Changing:
     """A host on which things come and go."""
 
     mock: Optional[Mock] = None
+    again: Tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.answers: Dict[str, Any] = {}
