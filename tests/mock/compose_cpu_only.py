@@ -5,6 +5,7 @@ The CPU's figures are Intel's for the Xeon Gold 6430; the settings are the defau
 
 from typing import Any
 
+from compose_network import network_commands, network_files
 from compose_parts import (
     LOOPBACK,
     Cpu,
@@ -83,8 +84,9 @@ def machine() -> dict[str, Any]:
             "/proc/self/mounts": MOUNTS,
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
+            **network_files(interfaces),
         },
-        "commands": commands(interfaces),
+        "commands": {**commands(interfaces), **network_commands(interfaces)},
         "nvml": None,
     }
 

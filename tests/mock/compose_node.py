@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compose_boards import Driver, Moment, Values
+from compose_network import network_commands, network_files
 from compose_parts import (
     MIB,
     Cpu,
@@ -126,11 +127,16 @@ def machine(node: Node) -> dict[str, Any]:
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},
             **_bonding_files(node),
             **rdma_files(node.interfaces),
+            **network_files(node.interfaces),
             **_driver_files(node),
             "/dev/kmsg": _kernel_log(node),
         },
         # Kernels before 6.1 have no /proc/sys/kernel/arch.
-        "commands": {"uname -m": {"stdout": "x86_64\n"}, **commands(node.interfaces)},
+        "commands": {
+            "uname -m": {"stdout": "x86_64\n"},
+            **commands(node.interfaces),
+            **network_commands(node.interfaces),
+        },
         "nvml": _nvml(node),
     }
 
