@@ -4,7 +4,7 @@ A profile's variables are not worked out: a value that has one is shown as it is
 """
 
 import contextlib
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 from ..host import Host
 from . import ini
@@ -36,6 +36,14 @@ def read(host: Host) -> Tuple[Assignment, ...]:
         for name in (host.read(ACTIVE) or "").split():
             _load(host, name, found, seen)
     return tuple(found)
+
+
+def also_sets(host: Host, kind: str, options: Sequence[str], wanted: str) -> Tuple[str, ...]:
+    """A warning where a profile sets something else than `wanted`. An option may offer several values: `a|b`."""
+    fitting = [one for one in read(host) if one.kind == kind and one.option in options]
+    if not fitting or fitting[-1].value.split("|")[0] == wanted:
+        return ()
+    return ("tuned, profile {0.profile}, sets it to {0.value} whenever it starts".format(fitting[-1]),)
 
 
 def reapplies_sysctl(host: Host) -> bool:
