@@ -111,7 +111,21 @@ def _acting(machine: str, faults: dict[str, str]) -> dict[str, str]:
     return {fault: says for fault, says in faults.items() if fault not in idle}
 
 
-def keys(_ctx: typer.Context, incomplete: str) -> Values:
+def settings(_ctx: typer.Context, _incomplete: str) -> Values:
+    """What `tune` sets."""
+    from ..node.tune.engine import registry
+
+    return [(setting.id, setting.title) for setting in registry()]
+
+
+def tune_keys(ctx: typer.Context, incomplete: str) -> Values:
+    """The keys of the config's tune section, each with the sign that its value follows."""
+    above = "tune."
+    found = [(key, says) for key, says in keys(ctx, above + incomplete.removeprefix(above)) if key.startswith(above)]
+    return [(key[len(above) :] + ("" if key.endswith(".") else "="), says) for key, says in found]
+
+
+def keys(_ctx: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
     """The keys of the config, one level at a time: a section ends in a dot, as more is to come."""
     from ..config.reference import ORDER, explain
 

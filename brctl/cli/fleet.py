@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..config.find import choose
 from ..fleet.order import Limits, Order
 from ..fleet.transport import Transport, TransportError
-from ..node.request import Expected, Override, Request
+from ..node.request import Expected, Override, Request, Tuning
 from ..render.progress import ProgressLine
 from .common import Common
 from .errors import INCOMPLETE, CommandError
@@ -32,9 +32,10 @@ class Target(NamedTuple):
     expected: Expected
     overrides: tuple[Override, ...]
     mock: str | None
+    tune: Tuning = Tuning()
 
     def request(self, action: str) -> Request:
-        return Request(self.node, action, self.expected, self.overrides)
+        return Request(self.node, action, self.expected, self.overrides, self.tune)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:

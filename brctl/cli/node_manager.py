@@ -113,39 +113,16 @@ def _discovered(run: Session | FleetSession, reports: Sequence[Report]) -> tuple
 
 
 def _finish(given: Common, reports: Sequence[Report], form: str, code: int, require_gpu: bool = False) -> int:
-    """Say what goes to stderr, and add what --require-gpu asks. The table of many nodes has their errors itself."""
-    if len(reports) > 1:
-        _tell_many(reports, silent=form != "table", notes=not given.quiet)
-    else:
-        _tell_one(reports[0], notes=not given.quiet)
+    """Say what goes to stderr, and add what --require-gpu asks."""
+    from .verdict import tell_reports
+
+    tell_reports(reports, form, given.quiet)
     for report in reports:
         gpus = (report.inventory.gpus if report.inventory else None) or ()
         if require_gpu and not report.errors and all(gpu.fault for gpu in gpus):
             tell(f"{report.node}: no GPU answers, and --require-gpu was given")
             code = max(code, INCOMPLETE)
     return code
-
-
-def _tell_one(report: Report, notes: bool) -> None:
-    for error in report.errors:
-        tell(f"{report.node}: {error.message}", error.hint)
-    for note in report.notes if notes else ():
-        tell(f"{report.node}: {note}", word="warning")
-
-
-def _tell_many(reports: Sequence[Report], silent: bool, notes: bool) -> None:
-    """What is the same of many nodes is said once."""
-    from ..fleet.fold import node_set, silences
-
-    for silence in silences(reports) if silent else ():
-        who = f"{silence.speaker}: " if silence.speaker else ""
-        tell(f"{silence.nodes}: {silence.error.kind}: {who}{silence.error.message}", silence.error.hint)
-    said: dict[str, list[str]] = {}
-    for report in reports if notes else ():
-        for note in report.notes:
-            said.setdefault(note, []).append(report.node)
-    for note, nodes in said.items():
-        tell(f"{node_set(nodes)}: {note}", word="warning")
 
 
 @app.command(cls=Command)

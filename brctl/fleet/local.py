@@ -24,6 +24,9 @@ _CHUNK = 65536
 _COMPLAINT_KEPT = 2000
 _GRACE_S = 0.1
 """For the child to notice the end of its stdin; killing it then loses nothing, as it only reads."""
+_WRITE_GRACE_S = 5.0
+"""For one that writes to finish what it has begun (node/agent.py)."""
+_WRITES = ("tune-apply", "tune-rollback", "tune-confirm")
 
 
 def agent_command(mock: str | None, node: str) -> tuple[str, ...]:
@@ -56,6 +59,7 @@ class LocalAgent:
         self._stdin, self._stdout, self._stderr = self._child.stdin, self._child.stdout, self._child.stderr
         self._complaint = b""
         self._unpacker = Unpacker()
+        self._grace_s = _GRACE_S
         self._asked = 0
         """Requests so far. Its number is a request's id: an answer that comes too late is not taken for the next."""
 
@@ -67,7 +71,7 @@ class LocalAgent:
         for pipe in (self._stdin, self._stdout, self._stderr):
             pipe.close()
         try:
-            self._child.wait(_GRACE_S)
+            self._child.wait(self._grace_s)
         except subprocess.TimeoutExpired:
             os.killpg(self._child.pid, signal.SIGKILL)
             self._child.returncode = -signal.SIGKILL  # tells Popen that nobody will wait
@@ -79,6 +83,7 @@ class LocalAgent:
         """
         began = time.time()
         self._asked += 1
+        self._grace_s = _WRITE_GRACE_S if request.action in _WRITES else _GRACE_S
         self._send(request)
         meanwhile()
         try:

@@ -6,6 +6,7 @@ has a thread of its own, so that one that hangs holds up neither the next one no
 
 import os
 import select
+import sys
 import threading
 import time
 import traceback
@@ -14,12 +15,14 @@ from typing import Callable, Tuple
 from .diagnose import engine
 from .facts import Inventory
 from .frame import Frame, Unpacker, pack
-from .host import Host
+from .host import Host, ending
 from .probe import inventory
 from .report import Finding, InvalidReportError, NodeError, Report, dumps, loads
 from .request import Request
 
 _CHUNK = 65536
+_WRITE_LIMIT_S = 4.0
+"""More than one call may take (deadline.CALL_LIMIT_S)."""
 
 
 def answer(host: Host, request: Request) -> Report:
@@ -93,6 +96,7 @@ def _end_with_parent(source: int, loaded: threading.Event) -> None:
 
 def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on this process's own pipes and end it at once: a thread stuck in a driver must not keep it alive."""
+    ending.in_order()
     code, loaded = 1, threading.Event()
     threading.Thread(target=_end_with_parent, args=(0, loaded), daemon=True).start()
     try:
@@ -103,8 +107,16 @@ def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None
     except Exception:
         traceback.print_exc()  # to stderr, whose last line the one who waits will tell
     finally:
+        _end_writes()
         at_end()
         os._exit(code)
+
+
+def _end_writes() -> None:
+    """A write of `tune` that has begun comes to its end, and no other begins."""
+    tune = sys.modules.get(__package__ + ".tune.apply")
+    if tune:
+        tune.stop(_WRITE_LIMIT_S)
 
 
 def main() -> None:

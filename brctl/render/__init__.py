@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..fleet.drain import Outcome
     from ..fleet.listing import Row
     from ..node.report import Report
+    from ..node.tune import Setting
     from .terminal import Terminal
 
 
@@ -90,6 +91,52 @@ def check(
 
         acted(terminal, outcomes)
     return None
+
+
+def changes(command: str, reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
+    """What a plan comes to, or what became of each change: of one node, of many folded."""
+    if form != "table":
+        return _reports(command, reports, form)
+    from .terminal import Terminal
+    from .tune import changes as tables
+
+    return tables(Terminal(), command, reports, quiet, verbose)
+
+
+def history(reports: Sequence[Report], form: str, verbose: bool) -> None:
+    """The transactions of each node, newest first; with `verbose`, every value of them."""
+    if form != "table":
+        return _reports("tune history", reports, form)
+    from .terminal import Terminal
+    from .tune import history as tables
+
+    terminal = Terminal()
+    return tables(terminal, _heard(terminal, reports), verbose)
+
+
+def settings(found: Sequence[Setting], form: str) -> None:
+    """What `tune` sets."""
+    if form != "table":
+        plain = [{"id": each.id, "title": each.title, "keys": list(each.keys)} for each in found]
+        return _data({"command": "tune list", "settings": plain}, form)
+    from .terminal import Terminal
+    from .tune import settings as table
+
+    return table(Terminal(), found)
+
+
+def setting(it: Setting, form: str) -> None:
+    """One of them, in its own words."""
+    from .tune import pages
+
+    text = pages(it)
+    if form != "table":
+        told = {"id": it.id, "title": it.title, "keys": list(it.keys), "text": text}
+        return _data({"command": "tune explain", "setting": told}, form)
+    from .terminal import Terminal
+    from .tune import setting as page
+
+    return page(Terminal(), it)
 
 
 def notes(command: str, reports: Sequence[Report], form: str) -> None:

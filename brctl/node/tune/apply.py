@@ -116,10 +116,11 @@ class _Run:
 
     def confirmed(self) -> Applied:
         """Make it last, and end it."""
-        if self._request.tune.persist:
+        in_haste = _stopping.is_set()
+        if self._request.tune.persist and not in_haste:
             self._persist()
         changes = self._outcomes()
-        return self._end("failed" if self._failed else "done", changes)
+        return self._end("failed" if self._failed or in_haste else "done", changes)
 
     def _unconfirmed(self, guard: Guard) -> Applied:
         """Nothing lasts before the confirmation, so the plan of now is that without."""
@@ -186,16 +187,23 @@ class _Run:
         return self._end("failed" if conflicts else "rolled back", tuple(changes))
 
     def _outcomes(self) -> Tuple[Change, ...]:
-        """What a plan of now makes of each Change."""
+        """What a plan of now makes of each Change; where the run has to end, what was read back has to do."""
+        if _stopping.is_set():
+            return tuple(map(self._in_haste, self._plan.changes))
         after = {step_name(change): change for change in engine.plan(self._host, self._look(), self._request).changes}
         return tuple(self._outcome(change, after.get(step_name(change))) for change in self._plan.changes)
+
+    def _in_haste(self, change: Change) -> Change:
+        done = change._replace(outcome=Outcome.CHANGED, before=change.live, live=change.wanted)
+        pending = change.outcome is Outcome.PENDING
+        return self._failed.get(step_name(change), done if pending else change)
 
     def _outcome(self, before: Change, after: Optional[Change]) -> Change:
         failed = self._failed.get(step_name(before))
         if after is None:  # the part is gone: a GPU that fell off the bus
             after = before._replace(outcome=Outcome.REFUSED, reason="it is not there any more", live=None)
         if failed:
-            return before._replace(outcome=failed.outcome, reason=failed.reason, live=after.live)
+            return before._replace(outcome=failed.outcome, reason=failed.reason, before=before.live, live=after.live)
         if before.outcome is not Outcome.PENDING:
             return after
         if after.outcome is Outcome.OK:

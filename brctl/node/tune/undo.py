@@ -7,7 +7,7 @@ from ..host import Host
 from ..report import HOST, Change, Outcome, Transaction
 from . import journal
 from .journal import Entry, Journal, JournalError, Log, is_ours
-from .places import Places, WriteError, half_written, in_words, same
+from .places import Places, WriteError, half_written, in_words, same, shown
 
 BOOT = "brctl-boot.service"
 """Who applies at boot. It sets again what was set, so nobody means it who says `rollback` and no more."""
@@ -72,24 +72,26 @@ def _undo(places: Places, record: Journal, entry: Entry, in_flight: Optional[int
     """Take back one write where the machine holds our value, or a part of it that the kernel took in mid-air."""
     place, before, after = entry.place, entry.before, entry.after
     whole = (HOST, place.name) if place.kind == "file" else (entry.subject, entry.key)  # a file serves many parts
-    change = Change(entry.setting, *whole, Outcome.RESTORED, wanted=shown(before), before=shown(after))
+    change = Change(entry.setting, *whole, Outcome.RESTORED, wanted=shown(place, before), before=shown(place, after))
     change = change._replace(fold="{} {} {}".format(change.setting, change.subject.name, change.key))
     try:
         held = places.read(place)
         if same(place, held, before) and place.item != "locked_clocks":
             outcome = Outcome.OK
         elif not (_is_ours(entry, held) or (entry.number == in_flight and half_written(place, held, before, after))):
-            why = "changed since: we set {}, it is {}, before us it was {}".format(*map(shown, (after, held, before)))
-            return change._replace(outcome=Outcome.CONFLICT, live=shown(held), reason=why)
+            why = "changed since: we set {}, it is {}, before us it was {}".format(
+                *(shown(place, value) for value in (after, held, before))
+            )
+            return change._replace(outcome=Outcome.CONFLICT, live=shown(place, held), reason=why)
         else:
             places.write(place, before)
             held, outcome = places.read(place) if place.item != "locked_clocks" else before, Outcome.RESTORED
             if not same(place, held, before):
-                raise WriteError("it was set to {}, but reads {}".format(shown(before), shown(held)))
+                raise WriteError("it was set to {}, but reads {}".format(shown(place, before), shown(place, held)))
         record.undone(entry.number)
     except (WriteError, OSError) as error:
         return change._replace(outcome=Outcome.REFUSED, reason=str(error))
-    return change._replace(outcome=outcome, live=shown(held))
+    return change._replace(outcome=outcome, live=shown(place, held))
 
 
 def _is_ours(entry: Entry, held: Optional[str]) -> bool:
@@ -102,16 +104,3 @@ def _with_failure(change: Change, log: Log, failures: Dict[Tuple[str, ...], str]
     if why is None or change.outcome is Outcome.REFUSED:
         return change
     return change._replace(outcome=Outcome.REFUSED, reason="put back, but " + why)
-
-
-_LONGEST = 60
-
-
-def shown(value: Optional[str]) -> str:
-    """A value in a sentence: its words, `absent`, or of a whole file how long it is."""
-    if value is None:
-        return "absent"
-    words = " ".join(value.split())
-    if "\n" in value or len(words) > _LONGEST:
-        return "{} bytes".format(len(value))
-    return words

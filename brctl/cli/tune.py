@@ -1,0 +1,252 @@
+"""brctl tune: what the config declares, made so on this host or on many, and taken back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import Command, Group, common, completion
+from .errors import FOUND, CommandError, say
+
+if TYPE_CHECKING:
+    from .fleet import FleetSession
+    from .session import Session
+
+app = typer.Typer(cls=Group, help="What the config declares, made so: sysctls, MTU, GPU limits; and taken back.")
+
+ONLY = typer.Option(
+    [], "--only", metavar="SETTING", help="These settings alone. Repeatable.", autocompletion=completion("settings")
+)
+SKIP = typer.Option(
+    [], "--skip", metavar="SETTING", help="All settings but these. Repeatable.", autocompletion=completion("settings")
+)
+SET = typer.Option(
+    [],
+    "--set",
+    metavar="KEY=VALUE",
+    help="A key of the config's tune section, over what the file says: network.mtu=9000. Repeatable.",
+    autocompletion=completion("tune_keys"),
+)
+PERSIST = typer.Option(False, "--persist", help="Also what holds after the next boot.")
+TRANSACTION = typer.Argument(None, metavar="ID", help="Of `tune history`; else the newest.")
+
+
+@app.command(cls=Command)
+def plan(
+    ctx: typer.Context,
+    only: list[str] = ONLY,
+    skip: list[str] = SKIP,
+    sets: list[str] = SET,
+    persist: bool = PERSIST,
+) -> None:
+    """Show what is, what the next boot gives, what is wanted, and what making it so would do; write nothing."""
+    from .. import render
+    from .session import session
+    from .verdict import tell_reports, tune_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    chosen = _settings(only, skip)
+    with session(ctx) as run:
+        run = _wanting(run, chosen, sets, persist)
+        reports = run.ask("tune-plan", meanwhile=lambda: render.prepare(form))
+    render.changes("tune plan", reports, form, run.common.quiet, run.common.verbose)
+    tell_reports(reports, form, run.common.quiet)
+    raise typer.Exit(tune_code(reports))
+
+
+@app.command(cls=Command)
+def apply(
+    ctx: typer.Context,
+    only: list[str] = ONLY,
+    skip: list[str] = SKIP,
+    sets: list[str] = SET,
+    persist: bool = PERSIST,
+    yes: bool = typer.Option(False, "--yes", help="Do not ask first."),
+    atomic: bool = typer.Option(False, "--atomic", help="Where one change fails, take the others back."),
+) -> None:
+    """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
+    from .. import render
+    from .session import session
+    from .verdict import tell_reports, tune_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    chosen = _settings(only, skip)
+    if not yes:
+        _somebody_to_ask("apply")
+    with session(ctx) as run:
+        _refuse_strangers(run)
+        run = _wanting(run, chosen, sets, persist, atomic)
+        if not yes:
+            _ask_first(run)
+        reports = run.ask("tune-apply", meanwhile=lambda: render.prepare(form))
+    render.changes("tune apply", reports, form, run.common.quiet, run.common.verbose)
+    tell_reports(reports, form, run.common.quiet)
+    raise typer.Exit(tune_code(reports))
+
+
+@app.command(cls=Command)
+def rollback(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
+    """Put back what a transaction changed, wherever the machine still holds our value; else show both and leave it."""
+    _after("tune rollback", ctx, transaction)
+
+
+@app.command(cls=Command)
+def confirm(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
+    """Keep a change of a management link that waits for this, over a connection made since."""
+    _after("tune confirm", ctx, transaction)
+
+
+@app.command(cls=Command)
+def history(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
+    """Show what was changed, when and by whom; with an ID or --verbose, every value before and after."""
+    from .. import render
+    from .session import session
+    from .verdict import exit_code, tell_reports
+
+    form = common(ctx).form("table", "json", "yaml")
+    with session(ctx) as run:
+        run = _about(run, transaction)
+        reports = run.ask("tune-history", meanwhile=lambda: render.prepare(form))
+    render.history(reports, form, bool(transaction) or run.common.verbose)
+    tell_reports(reports, form, run.common.quiet)
+    raise typer.Exit(exit_code(reports, "crit", strict=False))
+
+
+@app.command("list", cls=Command)
+def list_(ctx: typer.Context) -> None:
+    """List the settings, in the order in which they are made, with the keys of the config that they make true."""
+    from .. import render
+    from ..node.tune.engine import registry
+
+    render.settings(registry(), common(ctx).form("table", "json", "yaml"))
+
+
+@app.command(cls=Command)
+def explain(
+    ctx: typer.Context,
+    setting: str = typer.Argument(
+        ..., metavar="SETTING", help="One of `tune list`.", autocompletion=completion("settings")
+    ),
+) -> None:
+    """Say what a setting does, how it lasts, and when not to use it."""
+    from .. import render
+    from ..node.tune.engine import registry
+
+    (name,) = _settings([setting], [])
+    chosen = next(each for each in registry() if each.id == name)
+    render.setting(chosen, common(ctx).form("table", "json", "yaml"))
+
+
+def _after(command: str, ctx: typer.Context, transaction: str | None) -> None:
+    """What is done about a transaction."""
+    from .. import render
+    from .session import session
+    from .verdict import tell_reports, tune_code
+
+    form = common(ctx).form("table", "json", "yaml")
+    with session(ctx) as run:
+        run = _about(run, transaction)
+        reports = run.ask(command.replace(" ", "-"), meanwhile=lambda: render.prepare(form))
+    render.changes(command, reports, form, run.common.quiet, run.common.verbose)
+    tell_reports(reports, form, run.common.quiet)
+    raise typer.Exit(tune_code(reports))
+
+
+def _settings(only: Sequence[str], skip: Sequence[str]) -> tuple[str, ...]:
+    """The ids that are meant. Raises CommandError: there is no such setting, or none is left."""
+    import difflib
+
+    from ..node.tune.engine import registry
+
+    known = [setting.id for setting in registry()]
+    for name in (*only, *skip):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`brctl tune list` shows them"
+            raise CommandError(f"there is no setting {name}", hint)
+    chosen = tuple(name for name in known if (not only or name in only) and name not in skip)
+    if not chosen:
+        raise CommandError("--only and --skip leave no setting")
+    return chosen
+
+
+def _wanting(
+    run: Session | FleetSession,
+    chosen: tuple[str, ...],
+    sets: Sequence[str],
+    persist: bool,
+    atomic: bool = False,
+) -> Session | FleetSession:
+    """The run with what is wanted of each node. Raises CommandError: nothing is; ConfigError."""
+    import hashlib
+
+    from ..config.wanted import wanted
+    from ..node.report import dumps
+    from ..node.request import Tuning, Wanted
+
+    targets = []
+    for target in run.targets:
+        want = wanted(run.config, target.node, sets)
+        digest = hashlib.sha256(dumps(want).encode()).hexdigest()[:12]
+        tuning = Tuning(want, chosen, persist, atomic, who=_who(), config_hash=digest)
+        targets.append(target._replace(tune=tuning))
+    if all(target.tune.wanted._replace(interfaces=None) == Wanted() for target in targets):
+        where = f"{run.config.path} has no tune section" if run.config else "there is no config"
+        raise CommandError(f"nothing is wanted: {where}", "give it one, or name values: --set network.mtu=9000")
+    return run._replace(targets=targets)
+
+
+def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
+    """The run about that transaction of each node, None: its newest."""
+    from ..node.request import Tuning
+
+    tuning = Tuning(who=_who(), transaction=transaction)
+    return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
+
+
+def _who() -> str:
+    """Whose command it is: `alice (sudo)@admin1 from 10.0.0.7`."""
+    import pwd
+
+    behind = os.environ.get("SUDO_USER")
+    try:
+        name = f"{behind} (sudo)" if behind else pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        name = str(os.geteuid())
+    client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+    return f"{name}@{os.uname().nodename}" + (f" from {client}" if client else "")
+
+
+def _refuse_strangers(run: Session | FleetSession) -> None:
+    """Nothing is written to a host that the config does not know. Raises CommandError."""
+    for target in run.targets if run.config else ():
+        if run.config and target.node not in run.config.nodes:
+            what = f"{target.node} is no node of {run.config.path}, so nothing is written to it"
+            raise CommandError(what, "--as NODE names this host")
+
+
+def _somebody_to_ask(command: str) -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError(f"tune {command} asks first, and nobody is there to ask", "give --yes")
+
+
+def _ask_first(run: Session | FleetSession) -> None:
+    """Show the plan and ask. Ends here where there is nothing to do, or the answer is no."""
+    from .. import render
+    from .verdict import tell_reports, tune_code
+
+    reports = run.ask("tune-plan", meanwhile=lambda: render.prepare("table"))
+    render.changes("tune plan", reports, "table", run.common.quiet, run.common.verbose)
+    tell_reports(reports, "table", run.common.quiet)
+    code = tune_code(reports)
+    if code != FOUND:  # nothing is pending, or it would be refused
+        raise typer.Exit(code)
+    sys.stdout.flush()
+    print("Make it so? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        say("nothing was touched")
+        raise typer.Exit(FOUND)
