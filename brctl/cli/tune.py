@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..node.request import Tuning, Wanted
 from .common import Command, Group, common, completion
 from .errors import FOUND, CommandError, say
 
@@ -51,7 +52,7 @@ def plan(
     form = common(ctx).form("table", "json", "yaml")
     chosen = _settings(only, skip)
     with session(ctx) as run:
-        run = _wanting(run, chosen, sets, persist)
+        run = _wanting(run, Tuning(settings=chosen, persist=persist), sets)
         reports = run.ask("tune-plan", meanwhile=lambda: render.prepare(form))
     render.changes("tune plan", reports, form, run.common.quiet, run.common.verbose)
     tell_reports(reports, form, run.common.quiet)
@@ -67,19 +68,35 @@ def apply(
     persist: bool = PERSIST,
     yes: bool = typer.Option(False, "--yes", help="Do not ask first."),
     atomic: bool = typer.Option(False, "--atomic", help="Where one change fails, take the others back."),
+    force_busy: bool = typer.Option(False, "--force-busy", help="Also change the speed of GPUs that are in use."),
+    allow_mgmt: bool = typer.Option(
+        False,
+        "--allow-mgmt",
+        help="Also change the link that this host is reached by; it comes back by itself unless "
+        "`tune confirm` comes over a new connection.",
+    ),
+    confirm_within: str = typer.Option("120s", "--confirm-within", metavar="TIME", help="How long it waits for that."),
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
-    from .session import session
+    from .session import seconds, session
     from .verdict import tell_reports, tune_code
 
     form = common(ctx).form("table", "json", "yaml")
-    chosen = _settings(only, skip)
+    chosen, within_s = _settings(only, skip), seconds("--confirm-within", confirm_within)
     if not yes:
         _somebody_to_ask("apply")
     with session(ctx) as run:
         _refuse_strangers(run)
-        run = _wanting(run, chosen, sets, persist, atomic)
+        asked = Tuning(
+            settings=chosen,
+            persist=persist,
+            atomic=atomic,
+            allow_mgmt=allow_mgmt,
+            force_busy=force_busy,
+            confirm_within_s=within_s,
+        )
+        run = _wanting(run, asked, sets)
         if not yes:
             _ask_first(run)
         reports = run.ask("tune-apply", meanwhile=lambda: render.prepare(form))
@@ -174,26 +191,18 @@ def _settings(only: Sequence[str], skip: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _wanting(
-    run: Session | FleetSession,
-    chosen: tuple[str, ...],
-    sets: Sequence[str],
-    persist: bool,
-    atomic: bool = False,
-) -> Session | FleetSession:
+def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) -> Session | FleetSession:
     """The run with what is wanted of each node. Raises CommandError: nothing is; ConfigError."""
     import hashlib
 
     from ..config.wanted import wanted
     from ..node.report import dumps
-    from ..node.request import Tuning, Wanted
 
     targets = []
     for target in run.targets:
         want = wanted(run.config, target.node, sets)
         digest = hashlib.sha256(dumps(want).encode()).hexdigest()[:12]
-        tuning = Tuning(want, chosen, persist, atomic, who=_who(), config_hash=digest)
-        targets.append(target._replace(tune=tuning))
+        targets.append(target._replace(tune=asked._replace(wanted=want, who=_who(), config_hash=digest)))
     if all(target.tune.wanted._replace(interfaces=None) == Wanted() for target in targets):
         where = f"{run.config.path} has no tune section" if run.config else "there is no config"
         raise CommandError(f"nothing is wanted: {where}", "give it one, or name values: --set network.mtu=9000")
@@ -202,8 +211,6 @@ def _wanting(
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
     """The run about that transaction of each node, None: its newest."""
-    from ..node.request import Tuning
-
     tuning = Tuning(who=_who(), transaction=transaction)
     return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from functools import partial
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from ..deadline import HungError, run_all
 from ..facts import Inventory
@@ -12,6 +12,7 @@ from ..report import Change, Outcome, Transaction
 from ..request import Request
 from . import Step, Write, engine, journal, management, step_name
 from .engine import Plan
+from .gpus import in_use
 from .guard import Guard
 from .journal import Entry, Journal, JournalError
 from .places import Places, WriteError, half_written, in_words, same
@@ -47,13 +48,17 @@ def stop(limit_s: float) -> None:
 
 def apply(host: Host, look: Look, request: Request) -> Applied:
     """Plan, do what is pending, and give what came of it. Whoever calls holds the lock. Raises NotStartedError."""
-    before = engine.plan(host, look(), request)
+    seen = look()
+    before = engine.plan(host, seen, request)
     if before.refused:
         why = "nothing was touched: {} is impossible here".format(step_name(before.refused[0]).replace("  ", " "))
         left = [_left(change, why) for change in before.changes]
         return Applied(tuple(left))
     if not before.pending:
         return Applied(before.changes)
+    users = {} if request.tune.force_busy else {gpu.uuid: in_use(gpu) for gpu in seen.gpus or ()}
+    if any(_disturbs(step, users) for step in before.pending):
+        return Applied(tuple(_busy(step, users) for step in before.steps))
     managing = any(step.management for step in before.pending)
     if managing and not request.tune.allow_mgmt:
         return Applied(tuple(_kept_off(step) for step in before.steps))
@@ -272,6 +277,20 @@ def _kept_off(step: Step) -> Change:
     if step.management and change.outcome is Outcome.PENDING:
         return change._replace(outcome=Outcome.REFUSED, reason="this host is reached by it: give --allow-mgmt")
     return _left(change, "nothing was touched: another change needs --allow-mgmt")
+
+
+def _disturbs(step: Step, users: Mapping[Optional[str], Optional[str]]) -> Optional[str]:
+    """Who works on the GPU whose speed it changes."""
+    places = [write.place for write in step.live if write.place.item in ("power_limit", "locked_clocks")]
+    return next((users[place.name] for place in places if users.get(place.name)), None)
+
+
+def _busy(step: Step, users: Mapping[Optional[str], Optional[str]]) -> Change:
+    """Of a plan that changes the speed of a job that runs."""
+    who = _disturbs(step, users)
+    if who:
+        return step.change._replace(outcome=Outcome.REFUSED, reason=who + ": drain the node, or give --force-busy")
+    return _left(step.change, "nothing was touched: a GPU is in use")
 
 
 def _check_lasting(host: Host) -> None:

@@ -20,13 +20,24 @@ def nothing_wanted(setting: str, key: str, why: str) -> Step:
     return Step(Change(setting, HOST, key, Outcome.NA, reason=why))
 
 
-def persistence(scene: Scene, gpu: Gpu) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
-    """What a value that the driver forgets when it is unloaded needs first, and what becomes of it without that."""
+def circumstances(scene: Scene, gpu: Gpu) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
+    """What a value that the driver forgets when it is unloaded needs first, and what else is to be known of it."""
+    users = in_use(gpu)
+    effects = (users + ": apply refuses without --force-busy",) if users else ()
     if gpu.identity is None or gpu.identity.persistence_mode is not False:
-        return (), ()
+        return (), effects
     if scene.want.persistence_mode:
-        return ("gpu-persistence {} {}".format(gpu.uuid, PERSISTENCE),), ()
-    return (), ("persistence mode is off: it is lost when the last process on the GPU ends",)
+        return ("gpu-persistence {} {}".format(gpu.uuid, PERSISTENCE),), effects
+    return (), (*effects, "persistence mode is off: it is lost when the last process on the GPU ends")
+
+
+def in_use(gpu: Gpu) -> Optional[str]:
+    """Who works on it, for people; None: nobody. A change of clocks or power changes the speed of a job that runs."""
+    users = gpu.processes or ()
+    if not users:
+        return None
+    pids = ", ".join(str(user.pid) for user in users[:4]) + (", ..." if len(users) > 4 else "")
+    return "in use by {} process{}: {}".format(len(users), "" if len(users) == 1 else "es", pids)
 
 
 def split(scene: Scene, setting: str, key: str, wanted: str) -> Tuple[Sequence[Gpu], Sequence[Step]]:

@@ -16,7 +16,7 @@ from ...facts import Gpu
 from ...report import Change, Outcome
 from ...request import Clocks
 from .. import Place, Scene, Setting, Step, Write, boot
-from ..gpus import persistence, split, subject
+from ..gpus import circumstances, split, subject
 from ..places import Places
 
 _ID, _KEY = "gpu-clocks", "locked clocks"
@@ -52,11 +52,11 @@ def _step(scene: Scene, places: Places, gpu: Gpu, wanted: Clocks) -> Step:
         return Step(change._replace(outcome=Outcome.REFUSED, reason=why))
     place = Place("gpu", gpu.uuid or "", "locked_clocks")
     value, known = "{} {}".format(wanted.min_mhz, wanted.max_mhz), places.read(place)
-    needs, effects = persistence(scene, gpu)
-    if known is None:
-        effects = (_UNSEEN, *effects)
-    change = change._replace(live=_range(known), effects=effects)
-    return Step(change, (Write(place, value),) if known != value else (), needs=needs)
+    change = change._replace(live=_range(known))
+    if known == value:
+        return Step(change)
+    needs, effects = circumstances(scene, gpu)
+    return Step(change._replace(effects=effects if known else (_UNSEEN, *effects)), (Write(place, value),), needs=needs)
 
 
 def _range(known: Optional[str]) -> Optional[str]:

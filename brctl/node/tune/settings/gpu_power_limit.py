@@ -19,7 +19,7 @@ from ...facts import Gpu, GpuLimits
 from ...report import Change, Outcome
 from ...request import PowerLimit
 from .. import Place, Scene, Setting, Step, Write, boot
-from ..gpus import nothing_wanted, persistence, split, subject
+from ..gpus import circumstances, nothing_wanted, split, subject
 
 _ID, _KEY = "gpu-power-limit", "power limit"
 _DEFAULT = "the driver's default"
@@ -46,7 +46,7 @@ def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
     if limits is None or limits.power_limit_watts is None or watts is None:
         return Step(change._replace(outcome=Outcome.REFUSED, reason="this GPU has no power limit that can be set"))
     at_boot, source = _at_boot(scene, gpu)
-    needs, effects = persistence(scene, gpu)
+    needs, effects = circumstances(scene, gpu)
     change = change._replace(
         wanted=_text(watts),
         live=_live(limits),
@@ -61,6 +61,7 @@ def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
     if limits.power_limit_watts != watts:
         write = Write(Place("gpu", gpu.uuid or "", "power_limit"), "{:g}".format(watts))
         return Step(change, (write,), needs=needs)
+    change = change._replace(effects=tuple(_range(limits, watts)))
     enforced = limits.enforced_power_limit_watts
     if enforced is not None and enforced < watts:
         why = "{} are in force: a BMC, the chassis or the site's power management holds it lower".format(
