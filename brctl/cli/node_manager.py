@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Common, Group, common
+from .common import Command, Common, FleetCommand, Group, common
 from .errors import CLEAN, INCOMPLETE, INTERRUPTED, CommandError, tell
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FAIL_ON = typer.Option(None, "--fail-on", help="From which finding on the exit c
 MAX_NODES = typer.Option(8, "--max-nodes", metavar="N", min=1, help="Touch no node where there are more.")
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     """Show this host: GPUs with their links and the nearest NIC of each, NICs, CPU, memory, kernel."""
     from .. import render
@@ -52,7 +52,7 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False), require_gpu))
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def capabilities(ctx: typer.Context) -> None:
     """Show by what each vendor's GPUs are read, whether that was found, and what each GPU does not support."""
     from .. import render
@@ -66,7 +66,7 @@ def capabilities(ctx: typer.Context) -> None:
     raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False)))
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def check(
     ctx: typer.Context,
     fail_on: FailOn | None = FAIL_ON,
@@ -148,17 +148,16 @@ def _tell_many(reports: Sequence[Report], silent: bool, notes: bool) -> None:
         tell(f"{node_set(nodes)}: {note}", word="warning")
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def clean(ctx: typer.Context) -> None:
     """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
     from .. import render
-    from .session import fleet, named, opened
+    from .session import fleet_session
     from .verdict import exit_code
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
-    config = opened(given)
-    reports = fleet(given, config, named(given, config)).ask("clean", meanwhile=lambda: render.prepare(form))
+    reports = fleet_session(ctx).ask("clean", meanwhile=lambda: render.prepare(form))
     render.notes("node-manager clean", reports, form)
     done = [report._replace(notes=()) for report in reports]  # they are its output
     raise typer.Exit(_finish(given, done, form, exit_code(reports, "crit", strict=False)))
@@ -188,7 +187,7 @@ def discover(
     raise typer.Exit(code)
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=FleetCommand)
 def list_(
     ctx: typer.Context,
     sort: str = typer.Option("node", "--sort", metavar="COLUMN", help="The column to sort by: worst, driver, ..."),

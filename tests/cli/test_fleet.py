@@ -208,12 +208,12 @@ def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
     def ask_all(*_: object, on_tick: Callable[[Progress], None]) -> tuple[Report, ...]:
         on_tick(Progress(9, 3, 1, 2, "gpu4", 1.6))
         on_tick(Progress(9, 9, 1, 0, None, 0))
-        return ()
+        return tuple(Report(target.node, 0, 0) for target in TARGETS)
 
     monkeypatch.setattr(engine, "ask_all", ask_all)
     monkeypatch.setenv("TERM", "xterm")
     for quiet, shown in ((True, ""), (False, SHOWN)):
-        run = FleetSession(Common(quiet=quiet), None, "", [], Transport(), Limits(), "warn")
+        run = FleetSession(Common(quiet=quiet), None, "", TARGETS, Transport(), Limits(), "warn")
         run.ask("show", lambda: None)
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -222,6 +222,7 @@ def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
 
 
+TARGETS = [fleet.target(f"n{i}", None) for i in range(9)]
 SHOWN = "\r\x1b[K3 of 9 done, 1 failed, 2 running, slowest gpu4 (2 s)\r\x1b[K9 of 9 done, 1 failed\r\x1b[K"
 
 
