@@ -194,28 +194,26 @@ def list_(
     filters: list[str] = typer.Option(
         [], "--filter", metavar="COLUMN=PATTERN", help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable."
     ),
+    watch: bool = typer.Option(False, "--watch", help="Ask and show again and again, until Ctrl-C."),
+    interval: str | None = typer.Option(
+        None, "--interval", metavar="TIME", help="With --watch, from one time to the next: 5s (the default), 1m."
+    ),
 ) -> None:
     """List all nodes, one row each: state, the scheduler's state, GPUs, model, driver, worst finding."""
-    from .. import render
-    from ..fleet.listing import arranged, chosen, row
-    from .fleet import compared
-    from .scheduler import states
-    from .session import session
-    from .verdict import exit_code
+    from . import listing
+    from .session import fleet_session, seconds, session
 
-    form = common(ctx).form("table", "json", "yaml")
-    try:
-        arranged(chosen([], filters), sort)  # what is wrong with them is said before anybody is asked
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    given = common(ctx)
+    form = given.form(*(("table", "json") if watch else ("table", "json", "yaml")))
+    wanted = listing.Wanted(filters, sort)
+    wanted.of([])  # what is wrong with them is said before anybody is asked
+    if interval and not watch:
+        raise CommandError("--interval says how often to --watch")
+    if watch:
+        interval_s = seconds("--interval", interval) if interval else listing.DEFAULT_INTERVAL_S
+        raise typer.Exit(listing.watch(fleet_session(ctx, everywhere=True), wanted, form, interval_s))
     with session(ctx, everywhere=True) as run:
-        known, code = states(run.common, run.config)
-        reports = run.ask("check", meanwhile=lambda: render.prepare(form))
-    reports = compared(run.config, run.targets, reports)
-    rows = arranged(chosen([row(report, known) for report in reports], filters), sort)
-    render.rows(rows, form)
-    verdict = exit_code(reports, "crit", strict=False)
-    raise typer.Exit(max(code, verdict if verdict in (INCOMPLETE, INTERRUPTED) else CLEAN))
+        raise typer.Exit(listing.once(run, wanted, form))
 
 
 FORCE = typer.Option(False, "--force", help="Also where another's drain is in the way.")

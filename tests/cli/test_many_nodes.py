@@ -248,6 +248,7 @@ def test_list_shows_what_the_scheduler_says(cluster: Brctl, slurm: Fake) -> None
         "driver": "580.105.08",
         "worst": "ok",
         "reason": "first",
+        "mock": "dgx-h100",
     }
     assert (third["scheduler"], third["gpus"], third["gpus_faulty"]) == ("idle", 7, 1)
     assert third["worst"] == "crit gpu-responding"
