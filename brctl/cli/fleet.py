@@ -150,8 +150,11 @@ def transport(common: Common, config: Config | None, here: str, names: Sequence[
     if config is None:
         return Transport(here=here)
     given = config.settings.transport
-    if given.tree and len(names) > given.tree.above:
-        common.warn("warning: transport.tree is not used: every node is reached from here")
+    from ..config.nodes import expand
+
+    tree = given.tree if given.tree and len(names) > given.tree.above else None
+    if tree and given.kind != "ssh":
+        common.warn(f"warning: transport.tree is for ssh; transport.kind is {given.kind}")
     if given.kind == "local" and set(names) != {here}:
         raise CommandError("transport.kind is local: only this host can be reached", f"see {config.path}")
     try:
@@ -169,6 +172,7 @@ def transport(common: Common, config: Config | None, here: str, names: Sequence[
         given.python,
         given.sudo,
         here,
+        expand(tree.gateways) if tree and given.kind == "ssh" else (),
     )
 
 

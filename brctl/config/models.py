@@ -70,7 +70,9 @@ class Cluster(Section):
 
 
 class Tree(Section):
-    gateways: types.NodeSet = item(..., "Nodes that pass a command on to others.")
+    gateways: types.NodeSet = item(
+        ..., "Nodes through which ssh goes to the others, which are spread over them. Nothing is installed there."
+    )
     above: int = item(512, "Used when a command goes to more nodes than this.", ge=1)
 
 

@@ -24,9 +24,11 @@ from ClusterShell.Task import task_self
 
 from ..node.report import NodeError, Report
 from . import failure
+from .command import CommandFailedError
 from .launch import Launcher
 from .order import Limits, Order, Progress
-from .transport import Transport
+from .transport import Transport, TransportError
+from .tree import Ways, ways
 from .worker import GRACE_S, Attempt, Conversation, Outcome
 
 TICK_S = 0.2
@@ -93,7 +95,8 @@ class _Run:
         self.interrupted = False
         self._orders, self._limits, self._on_report, self._on_tick = orders, limits, on_report, on_tick
         self._launcher = Launcher(transport, limits.connect_s)
-        self._launches = {order.node: self._launcher.launch(*order) for order in orders}
+        self._ways = self._tree(orders, transport)
+        self._launches = {order.node: self._launcher.launch(*order, self._ways.via.get(order.node)) for order in orders}
         self._open: dict[str, Conversation] = {}
         """Those that wait for room, or run, or end."""
         self._retries: Counter[str] = Counter()
@@ -104,6 +107,15 @@ class _Run:
         self._stopping = self._deaf = False
         self._end = time.monotonic() + limits.whole_s(len(orders))
         self._task = task_self()
+
+    def _tree(self, orders: Sequence[Order], transport: Transport) -> Ways:
+        if not transport.gateways or transport.kind != "ssh":
+            return Ways({}, {})
+        nodes = [order.node for order in orders if not order.mock and order.node != transport.here]
+        try:
+            return ways(nodes, transport.gateways, self._launcher.ssh, self._limits.shell_s)
+        except CommandFailedError as error:
+            raise TransportError(error.message, error.hint or failure.HINTS["missing"]) from None
 
     def work(self) -> None:
         """Returns when there is a Report of every node, and no child is left."""
@@ -147,6 +159,8 @@ class _Run:
     def _notes(self, node: str, noise: str) -> Iterator[str]:
         if self._retries[node]:
             yield f"sshd refused {self._retries[node]} attempts before it asked who we are, and was tried again"
+        if node in self._ways.notes:
+            yield self._ways.notes[node]
         if noise:
             yield f"the login prints: {noise}"
 

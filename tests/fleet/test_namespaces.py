@@ -164,6 +164,49 @@ def test_sshd_that_refuses_a_crowd_is_tried_again(cluster: Cluster) -> None:
     assert not cluster.processes()
 
 
+def _logins(cluster: Cluster) -> dict[str, set[str]]:
+    """Node -> from which addresses sshd accepted logins there."""
+    found = {}
+    for i in cluster.nodes:
+        lines = Path(cluster.folder, f"gpu{i}.log").read_text().splitlines()
+        found[f"gpu{i}"] = {line.split(" from ")[1].split()[0] for line in lines if "Accepted" in line}
+        Path(cluster.folder, f"gpu{i}.log").write_text("")
+    return found
+
+
+def test_many_nodes_are_reached_through_gateways(cluster: Cluster) -> None:
+    tree = 'user: root, port: 22, tree: {gateways: "gpu[1-2]", above: 8}'
+    cluster.forget()
+    _logins(cluster)
+    run = cluster.brctl(ALL, more=tree)
+    assert (run.code, set(run.kinds.values()), set(run.kinds), run.err) == (0, {"ok"}, NAMES, "")
+    logins = _logins(cluster)
+    assert logins.pop("gpu1") == logins.pop("gpu2") == {"10.77.255.254"}
+    assert {tuple(each) for each in logins.values()} == {("10.77.0.1",), ("10.77.0.2",)}
+    assert sum(each == {"10.77.0.1"} for each in logins.values()) == 15
+    cluster.forget()
+    assert cluster.brctl("gpu[1-8]", more=tree).code == 0
+    assert set().union(*_logins(cluster).values()) == {"10.77.255.254"}
+    _all_ended(cluster)
+
+
+def test_a_gateway_that_does_not_answer_is_done_without(cluster: Cluster) -> None:
+    cluster.forget()
+    _logins(cluster)
+    run = cluster.brctl("gpu[3-6]", more='tree: {gateways: "gpu1,refused", above: 3}')
+    assert (run.code, set(run.kinds.values())) == (0, {"ok"})
+    assert run.err.startswith("warning: gpu[4,6]: reached through another gateway: refused does not answer: refused: ")
+    assert len(run.err.splitlines()) == 1
+    logins = _logins(cluster)
+    assert logins["gpu3"] == logins["gpu4"] == {"10.77.0.1"}
+    cluster.forget()
+    run = cluster.brctl("gpu[3-6]", more="tree: {gateways: refused, above: 3}")
+    assert (run.code, set(run.kinds.values()), len(run.err.splitlines())) == (0, {"ok"}, 1)
+    assert run.err.startswith("warning: gpu[3-6]: reached through no gateway: ")
+    assert _logins(cluster)["gpu3"] == {"10.77.255.254"}
+    _all_ended(cluster)
+
+
 def test_what_a_login_prints_is_noise(cluster: Cluster) -> None:
     cluster.on(2, "sh", "-c", "echo 'echo Welcome to $(hostname); echo mind the gap >&2' >/root/.bashrc")
     run = cluster.brctl("gpu[2-3]")
