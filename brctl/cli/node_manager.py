@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Common, FleetCommand, Group, common
+from .common import Command, Common, FleetCommand, Group, common, completion
 from .errors import CLEAN, INCOMPLETE, INTERRUPTED, CommandError, tell
 
 if TYPE_CHECKING:
@@ -187,13 +187,27 @@ def discover(
     raise typer.Exit(code)
 
 
+SORT = typer.Option(
+    "node",
+    "--sort",
+    metavar="COLUMN",
+    help="The column to sort by: worst, driver, ...",
+    autocompletion=completion("columns"),
+)
+FILTERS = typer.Option(
+    [],
+    "--filter",
+    metavar="COLUMN=PATTERN",
+    help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable.",
+    autocompletion=completion("filters"),
+)
+
+
 @app.command("list", cls=FleetCommand)
 def list_(
     ctx: typer.Context,
-    sort: str = typer.Option("node", "--sort", metavar="COLUMN", help="The column to sort by: worst, driver, ..."),
-    filters: list[str] = typer.Option(
-        [], "--filter", metavar="COLUMN=PATTERN", help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable."
-    ),
+    sort: str = SORT,
+    filters: list[str] = FILTERS,
     watch: bool = typer.Option(False, "--watch", help="Ask and show again and again, until Ctrl-C."),
     interval: str | None = typer.Option(
         None, "--interval", metavar="TIME", help="With --watch, from one time to the next: 5s (the default), 1m."

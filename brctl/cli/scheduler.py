@@ -26,7 +26,15 @@ def scheduler(given: Common, config: Config | None, delete_emptydir_data: bool =
     if kind == "none":
         where = f"scheduler.kind is none in {config.path}" if config else "there is no config that names a scheduler"
         raise CommandError(where, "say `scheduler: {kind: slurm}` there, or kubernetes")
-    return Slurm() if kind == "slurm" else Kubernetes(delete_emptydir_data)
+    return Slurm() if kind == "slurm" else kubernetes(config, delete_emptydir_data)
+
+
+def kubernetes(config: Config | None, delete_emptydir_data: bool = False) -> Kubernetes:
+    """As the config names it."""
+    if config is None:
+        return Kubernetes(delete_emptydir_data=delete_emptydir_data)
+    given = config.settings.scheduler
+    return Kubernetes(given.context, given.namespace, delete_emptydir_data)
 
 
 def states(given: Common, config: Config | None) -> tuple[Mapping[str, NodeState] | None, CommandFailedError | None]:

@@ -451,7 +451,7 @@ def test_a_source_that_cannot_be_asked_is_3(
     ]
     monkeypatch.setattr(discover, "mocked", lambda _: ())
     monkeypatch.setattr(discover, "Slurm", Fake)
-    monkeypatch.setattr(discover, "Kubernetes", Fake)
+    monkeypatch.setattr(scheduler, "Kubernetes", lambda *_: Fake())
     said = discover.ask(Common(), load(config))
     assert (said[1].missing, said[1].unexpected) == (("store01",), ())
 
