@@ -160,17 +160,28 @@ def _here(given: Common, config: Config | None, hostname: str) -> str:
 
 
 def ask(ctx: typer.Context, action: str) -> Report:
-    """This host's Report, with no regard to any config. Raises CommandError."""
+    """The Report of this host, with no regard to any config; with --nodes, of that node. Raises CommandError,
+    ConfigError: there are several, or it is not known how to reach it."""
     given = common(ctx)
-    mock = mocked(given).of(given.as_node)
+    run = _one(given) if given.nodes is not None else None
+    if run and run.targets[0].node != run.here:
+        return run.ask(action, lambda: None)[0]
+    mock = mocked(given).of(run.here if run else given.as_node)
     with LocalAgent(mock) as agent:
-        name = _here(given, None, _hostname(given, mock))
-        _refuse_others(given, name)
+        name = run.here if run else _here(given, None, _hostname(given, mock))
         return agent.ask(Request(name, action), _timeout(given, None))
 
 
+def _one(given: Common) -> FleetSession:
+    config = opened(given)
+    names = named(given, config) or ()
+    if len(names) > 1:
+        raise CommandError(f"--nodes {given.nodes}: {len(names)} nodes, and this is of one", "run it once for each")
+    return fleet(given, config, names)
+
+
 def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
-    """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
+    """What this host, or the node of --nodes, is called, and what it is. Raises CommandError, ConfigError."""
     report = ask(ctx, "show")
     if report.inventory is None:
         raise CommandError(report.errors[0].message, report.errors[0].hint, INCOMPLETE)
@@ -223,8 +234,3 @@ def seconds(option: str, text: str) -> float:
         return parse(text)
     except ValueError as error:
         raise CommandError(f"{option} {text}: {error}", getattr(error, "hint", None)) from None
-
-
-def _refuse_others(given: Common, name: str) -> None:
-    if given.nodes not in (None, name):
-        raise CommandError(f"--nodes {given.nodes}: only this host ({name}) can be reached", "run brctl on that node")

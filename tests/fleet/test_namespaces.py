@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -392,6 +394,20 @@ def test_a_hostile_node_harms_nobody_else(cluster: Cluster) -> None:
     assert "error: gpu7: \ufffd[31m: \ufffd]0;title\ufffd\ufffd\n" in run.err
     for i in range(1, 12):
         cluster.on(i, "sh", "-c", "pkill -f [h]ostile || true")  # they do not heed the end of their stdin
+    _all_ended(cluster)
+
+
+def test_one_node_is_recorded_and_written_down_from_here(cluster: Cluster) -> None:
+    file = Path(cluster.folder, "gpu4.json")
+    argv = [sys.executable, "-m", "brctl", "-c", str(cluster.config()), "-w", "gpu4"]
+    run = cluster.run(*argv, "diagnose", "bundle", str(file))
+    assert (run.code, run.out) == (0, "")
+    assert '"hostname": "gpu4"' not in file.read_text()  # it is masked
+    shown = cluster.run(sys.executable, "-m", "brctl", "--mock", str(file), "node-manager", "show", "-o", "json")
+    (report,) = json.loads(shown.out)["reports"]
+    assert [nic["name"] for nic in report["inventory"]["nics"]] == ["eth0", "lo"]
+    init = cluster.run(*argv, "config", "init")
+    assert (init.code, 'nodes: "gpu4"' in init.out, init.err) == (0, True, "")
     _all_ended(cluster)
 
 
