@@ -26,6 +26,7 @@ from ..node.report import NodeError, Report
 from . import failure
 from .command import CommandFailedError
 from .launch import Launcher
+from .mtu import black_holes
 from .order import Limits, Order, Progress
 from .transport import Transport, TransportError
 from .tree import Ways, ways
@@ -68,6 +69,7 @@ def ask_all(
     run = _Run(orders, transport, limits, on_report, on_tick)
     with _interrupts(run):
         run.work()
+        run.look_closer()
     reports = tuple(run.reports[node] for node in nodes)
     if run.interrupted:
         raise InterruptedRunError(reports)
@@ -95,7 +97,9 @@ class _Run:
         self.interrupted = False
         self._orders, self._limits, self._on_report, self._on_tick = orders, limits, on_report, on_tick
         self._launcher = Launcher(transport, limits.connect_s)
-        self._ways = self._tree(orders, transport)
+        ssh = transport.kind == "ssh"
+        self._over_ssh = [order.node for order in orders if ssh and not order.mock and order.node != transport.here]
+        self._ways = self._tree(transport.gateways)
         self._launches = {order.node: self._launcher.launch(*order, self._ways.via.get(order.node)) for order in orders}
         self._open: dict[str, Conversation] = {}
         """Those that wait for room, or run, or end."""
@@ -108,12 +112,11 @@ class _Run:
         self._end = time.monotonic() + limits.whole_s(len(orders))
         self._task = task_self()
 
-    def _tree(self, orders: Sequence[Order], transport: Transport) -> Ways:
-        if not transport.gateways or transport.kind != "ssh":
+    def _tree(self, gateways: Sequence[str]) -> Ways:
+        if not gateways or not self._over_ssh:
             return Ways({}, {})
-        nodes = [order.node for order in orders if not order.mock and order.node != transport.here]
         try:
-            return ways(nodes, transport.gateways, self._launcher.ssh, self._limits.shell_s)
+            return ways(self._over_ssh, gateways, self._launcher.ssh, self._limits.shell_s)
         except CommandFailedError as error:
             raise TransportError(error.message, error.hint or failure.HINTS["missing"]) from None
 
@@ -129,6 +132,14 @@ class _Run:
         finally:
             self._task.abort(kill=True)
             self._reap_all()
+
+    def look_closer(self) -> None:
+        """Tell those that large packets do not reach from those that are slow."""
+        errors = {node: report.errors[0].kind for node, report in self.reports.items() if report.errors}
+        late = [node for node in self._over_ssh if errors.get(node) == "timeout" and node not in self._ways.via]
+        if late and not self.interrupted:
+            for node, error in black_holes(late, self._launcher.ssh).items():
+                self.reports[node] = self.reports[node]._replace(errors=(error,))
 
     def _begin(self, order: Order) -> None:
         launch, transfer = self._launches[order.node], lambda: self._launcher.bundle.transfer

@@ -99,6 +99,29 @@ def test_what_cannot_be_reached_is_told_apart(cluster: Cluster) -> None:
     _all_ended(cluster)
 
 
+def test_a_path_that_swallows_large_packets_is_named(cluster: Cluster) -> None:
+    if not shutil.which("ping"):
+        pytest.skip("there is no ping")
+    cluster.forget()
+    swallow = "add table inet mtu; add chain inet mtu in { type filter hook input priority 0; }"
+    cluster.on(7, "nft", f"{swallow}; add rule inet mtu in meta length > 600 drop")
+    try:
+        run = cluster.brctl("gpu[7-8]", more="command_timeout: 5s")
+    finally:
+        cluster.on(7, "nft", "delete table inet mtu")
+    assert (run.code, run.kinds) == (3, {"gpu7": "mtu", "gpu8": "ok"})
+    (error,) = run.reports["gpu7"]["errors"]
+    assert error["message"] == "a ping of 1472 bytes that may not be fragmented is lost, one of 56 comes back"
+    assert "compare the MTU of both ends" in error["hint"]
+    assert cluster.brctl("gpu7").kinds == {"gpu7": "ok"}
+    _all_ended(cluster)
+
+
+def test_a_node_that_is_only_slow_is_not_blamed_on_its_network(cluster: Cluster, hang: None) -> None:
+    run = cluster.brctl("gpu[1,9]", "--timeout", "1s")
+    assert run.kinds["gpu1"] == "timeout"
+
+
 @pytest.mark.parametrize("death", ["exit 255", "kill -9 $$"])
 def test_an_agent_that_dies_is_not_called_unreachable(cluster: Cluster, death: str) -> None:
     python = _script(cluster, "dying", f"#!/bin/sh\n{death}\n")

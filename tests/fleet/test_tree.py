@@ -76,4 +76,4 @@ def test_mocks_and_this_host_need_no_gateway(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(engine, "ways", lambda nodes, *_: asked.append(nodes) or tree.Ways({}, {}))
     monkeypatch.setattr(launch.ssh_config, "write", lambda *_: "x.conf")
     ask_all([Order("a", Request("a", "show"), "cpu-only")], Transport(gateways=("gw1",)), Limits())
-    assert asked == [[]]
+    assert asked == []
