@@ -8,7 +8,7 @@ _brctl_complete() {
     if [[ ${COMPREPLY[0]-} == :files ]]; then
         COMPREPLY=()
         compopt -o default
-    elif [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[.:-] ]]; then
+    elif [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[.:=-] ]]; then
         compopt -o nospace
     fi
 }

@@ -108,6 +108,15 @@ def _options() -> list[TyperOption]:
     ]  # fmt: skip
 
 
+def _wave_options() -> list[TyperOption]:
+    """What waves.py reads."""
+    return [
+        _flag("--retry-failed", help_text="Of these nodes, only those that failed when this command last asked them."),
+        _integer("--first", metavar="N", help_text="Only the first N of these nodes: a canary."),
+        _option("--batch", metavar="N|N%", help_text="So many nodes, then the next so many."),
+    ]
+
+
 class _WithCommon:
     """Adds the options to a command or group, and lists them apart in its help."""
 
@@ -132,6 +141,15 @@ class _WithCommon:
 
 class Command(_WithCommon, TyperCommand):
     """A command with the common options."""
+
+
+class FleetCommand(Command):
+    """One that asks nodes, and may ask some of them, or some after others."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params = super().get_params(ctx)
+        place = next((i for i, param in enumerate(params) if param.name == Common._fields[0]), len(params))
+        return [*params[:place], *_wave_options(), *params[place:]]
 
 
 class Group(_WithCommon, TyperGroup):

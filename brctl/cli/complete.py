@@ -23,6 +23,8 @@ _OPERATORS = ",!&^"
 _SECTION = re.compile(rb"^cluster:.*?(?=^[^\s#]|\Z)", re.MULTILINE | re.DOTALL)
 """Up to the next line that is neither indented nor a comment."""
 
+_LOOKED_FOR = {"state": ("up",), "worst": ("ok", "unknown")}
+
 Values = Iterable[str | tuple[str, str]]
 
 
@@ -67,6 +69,21 @@ def _cluster(ctx: typer.Context) -> dict[str, Any]:
     section = _SECTION.search(data)
     cluster: dict[str, Any] = source.parse(section.group() if section else data, str(found.path)).data["cluster"]
     return cluster
+
+
+def columns(_ctx: typer.Context, _incomplete: str) -> Values:
+    """Those of `node-manager list`."""
+    from ..fleet.listing import Row
+
+    return Row._fields
+
+
+def filters(ctx: typer.Context, incomplete: str) -> Values:
+    """A column with its `=`; and behind that, what is most often looked for."""
+    column, equals, _ = incomplete.partition("=")
+    if not equals:
+        return [f"{name}=" for name in columns(ctx, incomplete)]
+    return [f"{column}={value}" for value in _LOOKED_FOR.get(column.removesuffix("!"), ())]
 
 
 def machines(ctx: typer.Context, incomplete: str) -> Values:

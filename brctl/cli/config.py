@@ -69,7 +69,8 @@ def init(
     ),
     force: bool = typer.Option(False, "--force", help="Overwrite FILE."),
 ) -> None:
-    """Write a first config from what this host is; it validates, and this host passes its check."""
+    """Write a first config from what this host is, or the one node of --nodes; it validates, and that host passes its
+    check."""
     from .. import render
     from ..config.init import text
     from .session import inventory

@@ -20,7 +20,8 @@ def bundle(
     file: Path = typer.Argument(metavar="FILE", help="Where to write it; --mock FILE reads it again."),
     force: bool = typer.Option(False, "--force", help="Overwrite FILE."),
 ) -> None:
-    """Record this host: what brctl reads of it, with serial numbers, addresses, names and secrets masked."""
+    """Record this host, or the one node of --nodes: what brctl reads of it, with serial numbers, addresses, names and
+    secrets masked."""
     from .session import ask
     from .verdict import exit_code
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ..fleet.command import CommandFailedError
 from ..fleet.discover import Discovery, Said, discovery, hosts, said, unexpected
 from ..fleet.fold import ordered
-from ..fleet.kubernetes import Kubernetes
 from ..fleet.slurm import Slurm
 from ..node.report import Report
 from .common import Common
 from .errors import CLEAN, FOUND, INCOMPLETE, INTERRUPTED, CommandError
 from .fleet import FleetSession
+from .scheduler import kubernetes
 from .session import Session, mocked
 from .verdict import exit_code
 
@@ -72,7 +72,7 @@ def _ask(source: str, config: Config, mock: bool) -> Said:
             return said(source, hosts(_read(path)), config.nodes, every=False)
         if mock:
             raise CommandFailedError("it is not asked about mocked machines")
-        states = (Slurm() if kind == "slurm" else Kubernetes()).states()
+        states = (Slurm() if kind == "slurm" else kubernetes(config)).states()
         return said(source, _alone(states), config.nodes)
     except CommandFailedError as error:
         return Said(source, (), (), (), error=error.message)

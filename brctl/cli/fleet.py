@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..config.find import choose
-from ..fleet.order import Limits, Order
+from ..fleet.order import Limits, Order, Progress
 from ..fleet.transport import Transport, TransportError
+from ..node.report import NodeError, Report
 from ..node.request import Expected, Override, Request, Tuning
 from ..render.progress import ProgressLine
 from .common import Common
 from .errors import INCOMPLETE, CommandError
+from .waves import Plan
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
-    from ..node.report import Report
 
 DEFAULT_FANOUT = 64
 MOST_FANOUT = 4096  # as transport.fanout
@@ -35,7 +37,7 @@ class Target(NamedTuple):
     tune: Tuning = Tuning()
 
     def request(self, action: str) -> Request:
-        return Request(self.node, action, self.expected, self.overrides, self.tune)
+        return Request(self.node, action, self.expected, self.overrides, tune=self.tune)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:
@@ -59,20 +61,47 @@ class FleetSession(NamedTuple):
     transport: Transport
     limits: Limits
     fail_on: str
+    plan: Plan = Plan(())
 
     def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
-        from ..fleet.engine import InterruptedRunError, ask_all
-
         meanwhile()
-        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        reports: list[Report] = []
         try:
-            with ProgressLine(self.common.quiet) as tell:
-                return ask_all(orders, self.transport, self.limits, on_tick=tell)
+            for batch in self._batches(action):
+                reports += batch
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
-        except InterruptedRunError as interrupted:
-            return interrupted.reports
+        self.plan.note(self.common, reports)
+        return tuple(reports)
+
+    def _batches(self, action: str) -> Iterator[Sequence[Report]]:
+        """The Reports of one batch after another. After Ctrl-C the rest is not asked. Raises TransportError."""
+        from ..fleet.engine import InterruptedRunError, ask_all
+
+        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        done = failed = 0
+        for batch in self.plan.batches(orders):
+            try:
+                with ProgressLine(self.common.quiet) as tell:
+                    on_tick = _counted(tell, len(orders), done, failed)
+                    reports = ask_all(batch, self.transport, self.limits, on_tick=on_tick)
+            except InterruptedRunError as interrupted:
+                yield [*interrupted.reports, *map(_not_asked, orders[done + len(batch) :])]
+                return
+            yield reports
+            done, failed = done + len(batch), failed + sum(bool(report.errors) for report in reports)
+            if done < len(orders):
+                self.common.warn(f"{done} of {len(orders)} nodes asked, {failed} failed")
+
+
+def _counted(tell: ProgressLine, total: int, done: int, failed: int) -> Callable[[Progress], None]:
+    return lambda progress: tell(progress.after(total, done, failed))
+
+
+def _not_asked(order: Order) -> Report:
+    """Of a node whose batch was still to come."""
+    return Report(order.node, time.time(), 0.0, errors=(NodeError("not-asked", "interrupted before it was asked"),))
 
 
 def compared(config: Config | None, targets: Sequence[Target], reports: Sequence[Report]) -> tuple[Report, ...]:
@@ -122,8 +151,11 @@ def transport(common: Common, config: Config | None, here: str, names: Sequence[
     if config is None:
         return Transport(here=here)
     given = config.settings.transport
-    if given.tree and len(names) > given.tree.above:
-        common.warn("warning: transport.tree is not used: every node is reached from here")
+    from ..config.nodes import expand
+
+    tree = given.tree if given.tree and len(names) > given.tree.above else None
+    if tree and given.kind != "ssh":
+        common.warn(f"warning: transport.tree is for ssh; transport.kind is {given.kind}")
     if given.kind == "local" and set(names) != {here}:
         raise CommandError("transport.kind is local: only this host can be reached", f"see {config.path}")
     try:
@@ -141,6 +173,7 @@ def transport(common: Common, config: Config | None, here: str, names: Sequence[
         given.python,
         given.sudo,
         here,
+        expand(tree.gateways) if tree and given.kind == "ssh" else (),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import Command, Common, Group, common
+from .common import Command, Common, FleetCommand, Group, common, completion
 from .errors import CLEAN, INCOMPLETE, INTERRUPTED, CommandError, tell
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FAIL_ON = typer.Option(None, "--fail-on", help="From which finding on the exit c
 MAX_NODES = typer.Option(8, "--max-nodes", metavar="N", min=1, help="Touch no node where there are more.")
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     """Show this host: GPUs with their links and the nearest NIC of each, NICs, CPU, memory, kernel."""
     from .. import render
@@ -52,7 +52,7 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False), require_gpu))
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def capabilities(ctx: typer.Context) -> None:
     """Show by what each vendor's GPUs are read, whether that was found, and what each GPU does not support."""
     from .. import render
@@ -66,7 +66,7 @@ def capabilities(ctx: typer.Context) -> None:
     raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False)))
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def check(
     ctx: typer.Context,
     fail_on: FailOn | None = FAIL_ON,
@@ -125,17 +125,16 @@ def _finish(given: Common, reports: Sequence[Report], form: str, code: int, requ
     return code
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def clean(ctx: typer.Context) -> None:
     """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
     from .. import render
-    from .session import fleet, named, opened
+    from .session import fleet_session
     from .verdict import exit_code
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
-    config = opened(given)
-    reports = fleet(given, config, named(given, config)).ask("clean", meanwhile=lambda: render.prepare(form))
+    reports = fleet_session(ctx).ask("clean", meanwhile=lambda: render.prepare(form))
     render.notes("node-manager clean", reports, form)
     done = [report._replace(notes=()) for report in reports]  # they are its output
     raise typer.Exit(_finish(given, done, form, exit_code(reports, "crit", strict=False)))
@@ -165,35 +164,47 @@ def discover(
     raise typer.Exit(code)
 
 
-@app.command("list", cls=Command)
+SORT = typer.Option(
+    "node",
+    "--sort",
+    metavar="COLUMN",
+    help="The column to sort by: worst, driver, ...",
+    autocompletion=completion("columns"),
+)
+FILTERS = typer.Option(
+    [],
+    "--filter",
+    metavar="COLUMN=PATTERN",
+    help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable.",
+    autocompletion=completion("filters"),
+)
+
+
+@app.command("list", cls=FleetCommand)
 def list_(
     ctx: typer.Context,
-    sort: str = typer.Option("node", "--sort", metavar="COLUMN", help="The column to sort by: worst, driver, ..."),
-    filters: list[str] = typer.Option(
-        [], "--filter", metavar="COLUMN=PATTERN", help="Rows to show: state=up, worst!=ok, model=*H100*. Repeatable."
+    sort: str = SORT,
+    filters: list[str] = FILTERS,
+    watch: bool = typer.Option(False, "--watch", help="Ask and show again and again, until Ctrl-C."),
+    interval: str | None = typer.Option(
+        None, "--interval", metavar="TIME", help="With --watch, from one time to the next: 5s (the default), 1m."
     ),
 ) -> None:
     """List all nodes, one row each: state, the scheduler's state, GPUs, model, driver, worst finding."""
-    from .. import render
-    from ..fleet.listing import arranged, chosen, row
-    from .fleet import compared
-    from .scheduler import states
-    from .session import session
-    from .verdict import exit_code
+    from . import listing
+    from .session import fleet_session, seconds, session
 
-    form = common(ctx).form("table", "json", "yaml")
-    try:
-        arranged(chosen([], filters), sort)  # what is wrong with them is said before anybody is asked
-    except ValueError as error:
-        raise CommandError(str(error)) from None
+    given = common(ctx)
+    form = given.form(*(("table", "json") if watch else ("table", "json", "yaml")))
+    wanted = listing.Wanted(filters, sort)
+    wanted.of([])  # what is wrong with them is said before anybody is asked
+    if interval and not watch:
+        raise CommandError("--interval says how often to --watch")
+    if watch:
+        interval_s = seconds("--interval", interval) if interval else listing.DEFAULT_INTERVAL_S
+        raise typer.Exit(listing.watch(fleet_session(ctx, everywhere=True), wanted, form, interval_s))
     with session(ctx, everywhere=True) as run:
-        known, code = states(run.common, run.config)
-        reports = run.ask("check", meanwhile=lambda: render.prepare(form))
-    reports = compared(run.config, run.targets, reports)
-    rows = arranged(chosen([row(report, known) for report in reports], filters), sort)
-    render.rows(rows, form)
-    verdict = exit_code(reports, "crit", strict=False)
-    raise typer.Exit(max(code, verdict if verdict in (INCOMPLETE, INTERRUPTED) else CLEAN))
+        raise typer.Exit(listing.once(run, wanted, form))
 
 
 FORCE = typer.Option(False, "--force", help="Also where another's drain is in the way.")

@@ -26,18 +26,25 @@ def scheduler(given: Common, config: Config | None, delete_emptydir_data: bool =
     if kind == "none":
         where = f"scheduler.kind is none in {config.path}" if config else "there is no config that names a scheduler"
         raise CommandError(where, "say `scheduler: {kind: slurm}` there, or kubernetes")
-    return Slurm() if kind == "slurm" else Kubernetes(delete_emptydir_data)
+    return Slurm() if kind == "slurm" else kubernetes(config, delete_emptydir_data)
 
 
-def states(given: Common, config: Config | None) -> tuple[Mapping[str, NodeState] | None, int]:
-    """What the scheduler says of all nodes, None where none is configured or asked; and an exit code."""
+def kubernetes(config: Config | None, delete_emptydir_data: bool = False) -> Kubernetes:
+    """As the config names it."""
+    if config is None:
+        return Kubernetes(delete_emptydir_data=delete_emptydir_data)
+    given = config.settings.scheduler
+    return Kubernetes(given.context, given.namespace, delete_emptydir_data)
+
+
+def states(given: Common, config: Config | None) -> tuple[Mapping[str, NodeState] | None, CommandFailedError | None]:
+    """What the scheduler says of all nodes, None where none is configured or asked; and why it does not answer."""
     if any(mocked(given)) or config is None or config.settings.scheduler.kind == "none":
-        return None, CLEAN
+        return None, None
     try:
-        return scheduler(given, config).states(), CLEAN
+        return scheduler(given, config).states(), None
     except CommandFailedError as error:
-        tell(error.message, error.hint)
-        return None, INCOMPLETE
+        return None, error
 
 
 def worded(text: str) -> str:

@@ -23,6 +23,7 @@ from ..node.request import Request
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError, say, tell
 from .fleet import FleetSession, Mocks, Target, limits, parse_mocks, target, transport
+from .waves import Plan, plan
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
@@ -61,21 +62,31 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     """
     given = common(ctx)
     if given.nodes is None and not everywhere:
+        plan(ctx, None, False, None)
         mock = mocked(given).of(given.as_node)
         with LocalAgent(mock) as agent:
             run = _configured(given, agent, opened(given), _hostname(given, mock))
             _tell_unconfigured(ctx, run)
             yield run
         return
-    config = opened(given)
-    many = fleet(given, config, named(given, config) or (config.nodes if config else None))
+    many = fleet_session(ctx, everywhere)
     _tell_unconfigured(ctx, many)
     first = many.targets[0]
-    if len(many.targets) > 1 or first.node != many.here:
+    if len(many.targets) > 1 or first.node != many.here or many.plan.step:
         yield many
         return
     with LocalAgent(first.mock) as agent:
-        yield Session(given, config, many.targets, many.fail_on, many.limits.answer_s, agent)
+        yield Session(given, many.config, many.targets, many.fail_on, many.limits.answer_s, agent)
+
+
+def fleet_session(ctx: typer.Context, everywhere: bool = False) -> FleetSession:
+    """A run over the nodes of --nodes, or those of them that the options of waves.py leave; without --nodes over this
+    host, with `everywhere` over every node of the config. Raises CommandError, ConfigError."""
+    given = common(ctx)
+    config = opened(given)
+    names = named(given, config) or (config.nodes if config and everywhere else None)
+    chosen = plan(ctx, config.path if config else None, any(mocked(given)), names)
+    return fleet(given, config, chosen.names if chosen else None, chosen or Plan())
 
 
 def _tell_unconfigured(ctx: typer.Context, run: Session | FleetSession) -> None:
@@ -84,7 +95,7 @@ def _tell_unconfigured(ctx: typer.Context, run: Session | FleetSession) -> None:
         run.common.warn("no config: siblings are compared; `brctl config init` writes one")
 
 
-def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> FleetSession:
+def fleet(given: Common, config: Config | None, names: Sequence[str] | None, steps: Plan = Plan()) -> FleetSession:
     """A run over these nodes, None: over this host, reached as nodes are. Raises CommandError, ConfigError."""
     mocks = mocked(given)
     here = _here(given, config, _hostname(given, mocks.default))
@@ -101,6 +112,7 @@ def fleet(given: Common, config: Config | None, names: Sequence[str] | None) -> 
         Transport() if any(mocks) else transport(given, config, here, names),
         limits(given, config, _timeout(given, config.settings.transport.command_timeout if config else None)),
         config.node(here if names == (here,) else None).diagnose.fail_on if config else "warn",
+        steps,
     )
 
 
@@ -148,17 +160,28 @@ def _here(given: Common, config: Config | None, hostname: str) -> str:
 
 
 def ask(ctx: typer.Context, action: str) -> Report:
-    """This host's Report, with no regard to any config. Raises CommandError."""
+    """The Report of this host, with no regard to any config; with --nodes, of that node. Raises CommandError,
+    ConfigError: there are several, or it is not known how to reach it."""
     given = common(ctx)
-    mock = mocked(given).of(given.as_node)
+    run = _one(given) if given.nodes is not None else None
+    if run and run.targets[0].node != run.here:
+        return run.ask(action, lambda: None)[0]
+    mock = mocked(given).of(run.here if run else given.as_node)
     with LocalAgent(mock) as agent:
-        name = _here(given, None, _hostname(given, mock))
-        _refuse_others(given, name)
+        name = run.here if run else _here(given, None, _hostname(given, mock))
         return agent.ask(Request(name, action), _timeout(given, None))
 
 
+def _one(given: Common) -> FleetSession:
+    config = opened(given)
+    names = named(given, config) or ()
+    if len(names) > 1:
+        raise CommandError(f"--nodes {given.nodes}: {len(names)} nodes, and this is of one", "run it once for each")
+    return fleet(given, config, names)
+
+
 def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
-    """What this host is called, and what it is, with no regard to any config. Raises CommandError."""
+    """What this host, or the node of --nodes, is called, and what it is. Raises CommandError, ConfigError."""
     report = ask(ctx, "show")
     if report.inventory is None:
         raise CommandError(report.errors[0].message, report.errors[0].hint, INCOMPLETE)
@@ -211,8 +234,3 @@ def seconds(option: str, text: str) -> float:
         return parse(text)
     except ValueError as error:
         raise CommandError(f"{option} {text}: {error}", getattr(error, "hint", None)) from None
-
-
-def _refuse_others(given: Common, name: str) -> None:
-    if given.nodes not in (None, name):
-        raise CommandError(f"--nodes {given.nodes}: only this host ({name}) can be reached", "run brctl on that node")

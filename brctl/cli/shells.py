@@ -73,7 +73,7 @@ _brctl_complete() {
     if [[ ${COMPREPLY[0]-} == :files ]]; then
         COMPREPLY=()
         compopt -o default
-    elif [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[.:-] ]]; then
+    elif [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[.:=-] ]]; then
         compopt -o nospace
     fi
 }
@@ -103,7 +103,7 @@ if [[ $answer == :files ]]; then
 fi
 for line in ${(f)answer}; do
     entry=${${line//:/\\\\:}/$tab/:}
-    if [[ ${line%%$tab*} == *[.:-] ]]; then
+    if [[ ${line%%$tab*} == *[.:=-] ]]; then
         open+=$entry
     else
         whole+=$entry

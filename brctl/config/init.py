@@ -44,7 +44,7 @@ def text(seen: Inventory, node: str) -> str:
 
 
 _HEAD = """\
-# Written by `brctl config init` from this host, which is the only node so far: add the others to `nodes`.
+# Written by `brctl config init` from one host, which is the only node so far: add the others to `nodes`.
 # `brctl config explain KEY` tells what a key means; what you leave out is compared among siblings.
 
 version: 1

@@ -70,7 +70,9 @@ class Cluster(Section):
 
 
 class Tree(Section):
-    gateways: types.NodeSet = item(..., "Nodes that pass a command on to others.")
+    gateways: types.NodeSet = item(
+        ..., "Nodes through which ssh goes to the others, which are spread over them. Nothing is installed there."
+    )
     above: int = item(512, "Used when a command goes to more nodes than this.", ge=1)
 
 
@@ -245,6 +247,12 @@ class Diagnose(Section):
 
 class Scheduler(Section):
     kind: Literal["slurm", "kubernetes", "none"] = item("none", "What runs the jobs.")
+    context: types.Word | None = item(
+        None, "Of kubectl; its current one when not given.", "kubectl config get-contexts"
+    )
+    namespace: types.Word | None = item(
+        None, "Where kubectl may look for the pods that hold up a drain; everywhere when not given."
+    )
     resource_policy: Literal["elastic", "static"] | None = item(None, "Whether idle nodes may be lent and taken back.")
     gpu_allocation: Literal["exclusive", "shared"] | None = item(None, "Whether jobs may share a GPU.")
     network_qos: Literal["guaranteed", "best-effort"] | None = item(

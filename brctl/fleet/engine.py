@@ -24,9 +24,12 @@ from ClusterShell.Task import task_self
 
 from ..node.report import NodeError, Report
 from . import failure
+from .command import CommandFailedError
 from .launch import Launcher
+from .mtu import black_holes
 from .order import Limits, Order, Progress
-from .transport import Transport
+from .transport import Transport, TransportError
+from .tree import Ways, ways
 from .worker import GRACE_S, Attempt, Conversation, Outcome
 
 TICK_S = 0.2
@@ -66,6 +69,7 @@ def ask_all(
     run = _Run(orders, transport, limits, on_report, on_tick)
     with _interrupts(run):
         run.work()
+        run.look_closer()
     reports = tuple(run.reports[node] for node in nodes)
     if run.interrupted:
         raise InterruptedRunError(reports)
@@ -93,7 +97,10 @@ class _Run:
         self.interrupted = False
         self._orders, self._limits, self._on_report, self._on_tick = orders, limits, on_report, on_tick
         self._launcher = Launcher(transport, limits.connect_s)
-        self._launches = {order.node: self._launcher.launch(*order) for order in orders}
+        ssh = transport.kind == "ssh"
+        self._over_ssh = [order.node for order in orders if ssh and not order.mock and order.node != transport.here]
+        self._ways = self._tree(transport.gateways)
+        self._launches = {order.node: self._launcher.launch(*order, self._ways.via.get(order.node)) for order in orders}
         self._open: dict[str, Conversation] = {}
         """Those that wait for room, or run, or end."""
         self._retries: Counter[str] = Counter()
@@ -104,6 +111,14 @@ class _Run:
         self._stopping = self._deaf = False
         self._end = time.monotonic() + limits.whole_s(len(orders))
         self._task = task_self()
+
+    def _tree(self, gateways: Sequence[str]) -> Ways:
+        if not gateways or not self._over_ssh:
+            return Ways({}, {})
+        try:
+            return ways(self._over_ssh, gateways, self._launcher.ssh, self._limits.shell_s)
+        except CommandFailedError as error:
+            raise TransportError(error.message, error.hint or failure.HINTS["missing"]) from None
 
     def work(self) -> None:
         """Returns when there is a Report of every node, and no child is left."""
@@ -117,6 +132,14 @@ class _Run:
         finally:
             self._task.abort(kill=True)
             self._reap_all()
+
+    def look_closer(self) -> None:
+        """Tell those that large packets do not reach from those that are slow."""
+        errors = {node: report.errors[0].kind for node, report in self.reports.items() if report.errors}
+        late = [node for node in self._over_ssh if errors.get(node) == "timeout" and node not in self._ways.via]
+        if late and not self.interrupted:
+            for node, error in black_holes(late, self._launcher.ssh).items():
+                self.reports[node] = self.reports[node]._replace(errors=(error,))
 
     def _begin(self, order: Order) -> None:
         launch, transfer = self._launches[order.node], lambda: self._launcher.bundle.transfer
@@ -147,6 +170,8 @@ class _Run:
     def _notes(self, node: str, noise: str) -> Iterator[str]:
         if self._retries[node]:
             yield f"sshd refused {self._retries[node]} attempts before it asked who we are, and was tried again"
+        if node in self._ways.notes:
+            yield self._ways.notes[node]
         if noise:
             yield f"the login prints: {noise}"
 

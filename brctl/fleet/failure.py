@@ -16,6 +16,7 @@ HINTS = {
     "no-route": "the node is off, or its network is: look at its power and its link",
     "no-banner": "something accepts the connection and is no working sshd: look at the node's console",
     "timeout": "the node is off, or something drops its packets; transport.connect_timeout says how long to wait",
+    "mtu": "large packets vanish on the way: compare the MTU of both ends and of every switch between (`ip link`)",
     "overloaded": "lower --fanout, or raise MaxStartups in the sshd_config of the node or of the jump host",
     "host-key-changed": "if the node was reinstalled, remove its old key: ssh-keygen -R NODE; else beware",
     "host-key-unknown": "add the node's key to known_hosts, once you know that it is the right one: ssh-keyscan NODE",

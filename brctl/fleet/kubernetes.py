@@ -23,38 +23,65 @@ _MOST_TOLD = 5
 
 
 class Kubernetes:
-    """The cluster of kubectl's current context."""
+    """The cluster of a context of kubectl's; of its current one where none is named."""
 
     name = "Kubernetes"
 
-    def __init__(self, delete_emptydir_data: bool = False) -> None:
-        self.delete_emptydir_data = delete_emptydir_data
+    def __init__(
+        self, context: str | None = None, namespace: str | None = None, delete_emptydir_data: bool = False
+    ) -> None:
+        """`namespace`: the only one in which whoever runs kubectl may look for what holds up a drain."""
+        self._context = [f"--context={context}"] if context else []
+        self._where = [f"--namespace={namespace}"] if namespace else ["-A"]
+        self._delete_emptydir_data = delete_emptydir_data
 
     def states(self) -> Mapping[str, NodeState]:
         """Every node that the API server knows. Raises CommandFailedError."""
-        return {state.node: state for state in map(_state, _items(_kubectl("get", "nodes", "-o", "json")))}
+        return {state.node: state for state in map(_state, _items(self._kubectl("get", "nodes", "-o", "json")))}
 
     def close(self, state: NodeState, reason: str) -> None:
         """Cordon a node, with our mark. Raises CommandFailedError."""
-        _patch(state, reason, unschedulable=True)
+        self._patch(state, reason, unschedulable=True)
 
     def open(self, state: NodeState) -> None:
         """Uncordon a node. Raises CommandFailedError."""
-        _patch(state, None, unschedulable=None)
+        self._patch(state, None, unschedulable=None)
 
     def settle(self, nodes: Sequence[str], limit_s: float) -> Mapping[str, Hindrance]:
         """Evict all pods but those of daemon sets, and wait until they are gone. Raises CommandFailedError."""
         limit_s = max(limit_s, EVICTION_S)
         options = ["--ignore-daemonsets", f"--timeout={limit_s:.0f}s"]
-        options += ["--delete-emptydir-data"] if self.delete_emptydir_data else []
-        argvs = [["kubectl", "drain", node, *options] for node in nodes]
+        options += ["--delete-emptydir-data"] if self._delete_emptydir_data else []
+        argvs = [["kubectl", *self._context, "drain", node, *options] for node in nodes]
         outputs = run_all(argvs, limit_s + ANSWER_S)  # kubectl itself keeps the limit
         failed = [(node, output) for node, output in zip(nodes, outputs, strict=True) if output.code != 0]
-        return {node: _hindrance(node, output) for node, output in failed}
+        return {node: self._hindrance(node, output) for node, output in failed}
 
+    def _kubectl(self, *words: str) -> str:
+        return run(["kubectl", f"--request-timeout={ANSWER_S:.0f}s", *self._context, *words], ANSWER_S + 5)
 
-def _kubectl(*words: str) -> str:
-    return run(["kubectl", f"--request-timeout={ANSWER_S:.0f}s", *words], ANSWER_S + 5)
+    def _patch(self, state: NodeState, reason: str | None, unschedulable: bool | None) -> None:
+        metadata = {"resourceVersion": state.version, "annotations": {ANNOTATION: reason}}
+        patch = {"metadata": metadata, "spec": {"unschedulable": unschedulable}}
+        self._kubectl("patch", "node", state.node, "--type=merge", "-p", json.dumps(patch))
+
+    def _hindrance(self, node: str, output: Output) -> Hindrance:
+        """What keeps a node from becoming empty: the budgets that hold its pods, else what kubectl says."""
+        why = complaint(output.err)
+        try:
+            field = f"--field-selector=spec.nodeName={node}"
+            pods = [
+                pod for pod in _items(self._kubectl("get", "pods", *self._where, field, "-o", "json")) if _counts(pod)
+            ]
+            budgets = _items(self._kubectl("get", "poddisruptionbudgets", *self._where, "-o", "json"))
+        except CommandFailedError as error:
+            return Hindrance(Result.BLOCKED, f"{why}; {error.message}", error.hint)
+        told = [told for pod in pods for told in held(pod, budgets)]
+        if not told:
+            return Hindrance(Result.BLOCKED, why, f"it stays cordoned; {_advice(why)}, then drain it again")
+        left = [f"{len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+        hint = "it stays cordoned; let more healthy pods run elsewhere, then drain it again"
+        return Hindrance(Result.BLOCKED, "; ".join(told[:_MOST_TOLD] + left), hint)
 
 
 def _items(text: str) -> list[Any]:
@@ -62,12 +89,6 @@ def _items(text: str) -> list[Any]:
         return [item for item in json.loads(text)["items"] if isinstance(item, dict)]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise CommandFailedError("kubectl did not print a list in JSON") from None
-
-
-def _patch(state: NodeState, reason: str | None, unschedulable: bool | None) -> None:
-    metadata = {"resourceVersion": state.version, "annotations": {ANNOTATION: reason}}
-    patch = {"metadata": metadata, "spec": {"unschedulable": unschedulable}}
-    _kubectl("patch", "node", state.node, "--type=merge", "-p", json.dumps(patch))
 
 
 def _state(node: Mapping[str, Any]) -> NodeState:
@@ -87,23 +108,6 @@ def _state(node: Mapping[str, Any]) -> NodeState:
         reason=reason,
         version=str(metadata.get("resourceVersion", "")),
     )
-
-
-def _hindrance(node: str, output: Output) -> Hindrance:
-    """What keeps a node from becoming empty: the budgets that hold its pods, else what kubectl says."""
-    why = complaint(output.err)
-    try:
-        field = f"--field-selector=spec.nodeName={node}"
-        pods = [pod for pod in _items(_kubectl("get", "pods", "-A", field, "-o", "json")) if _counts(pod)]
-        budgets = _items(_kubectl("get", "poddisruptionbudgets", "-A", "-o", "json"))
-    except CommandFailedError as error:
-        return Hindrance(Result.BLOCKED, f"{why}; {error.message}", error.hint)
-    told = [told for pod in pods for told in held(pod, budgets)]
-    if not told:
-        return Hindrance(Result.BLOCKED, why, f"it stays cordoned; {_advice(why)}, then drain it again")
-    left = [f"{len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
-    hint = "it stays cordoned; let more healthy pods run elsewhere, then drain it again"
-    return Hindrance(Result.BLOCKED, "; ".join(told[:_MOST_TOLD] + left), hint)
 
 
 def _advice(why: str) -> str:

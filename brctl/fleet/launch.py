@@ -62,14 +62,14 @@ class Launcher:
     def bundle(self) -> Bundle:
         return Bundle()
 
-    def launch(self, node: str, request: Request, mock: str | None) -> Launch:
-        """What to start for a node."""
+    def launch(self, node: str, request: Request, mock: str | None, via: str | None = None) -> Launch:
+        """What to start for a node; `via`: the host that ssh is to go through."""
         if mock or (node == self._transport.here and request.action != "clean"):
             return Launch(agent_command(mock, node), pack(Frame("1", dumps(request).encode("ascii"))), direct=True)
         opening = self._clean if request.action == "clean" else self._enter
-        return Launch(self._argv(node, len(opening)), opening, direct=False)
+        return Launch(self._argv(node, len(opening), via), opening, direct=False)
 
-    def _argv(self, node: str, length: int) -> tuple[str, ...]:
+    def _argv(self, node: str, length: int, via: str | None) -> tuple[str, ...]:
         transport = self._transport
         if node == transport.here:
             return "sh", "-c", BOOTSTRAP, "sh", str(length), sys.executable
@@ -79,10 +79,19 @@ class Launcher:
         if transport.kind == "exec":
             return (*(word.replace("%host", node) for word in transport.template), "sh", "-c", BOOTSTRAP, *words)
         # ssh hands one text to the login shell.
-        return *self._ssh, "--", node, f"exec sh -c '{BOOTSTRAP}' " + " ".join(words)
+        hop = ("-J", self._hop(via)) if via else ()
+        return *self.ssh, *hop, "--", node, f"exec sh -c '{BOOTSTRAP}' " + " ".join(words)
+
+    def _hop(self, gateway: str) -> str:
+        """User and port of the command line are the nodes' alone: a hop must be told them."""
+        transport = self._transport
+        return (
+            (f"{transport.user}@" if transport.user else "") + gateway + (f":{transport.port}" * bool(transport.port))
+        )
 
     @cached_property
-    def _ssh(self) -> tuple[str, ...]:
+    def ssh(self) -> tuple[str, ...]:
+        """The command that reaches a node, up to its name."""
         transport = self._transport
         user = ("-l", transport.user) if transport.user else ()
         port = ("-p", str(transport.port)) if transport.port else ()

@@ -31,6 +31,8 @@ class Row(NamedTuple):
     """The worst finding: `crit gpu-responding`, `ok`; `unknown` without a Report."""
     reason: str | None
     """Why the scheduler gives it no jobs."""
+    mock: str | None = None
+    """The machine that stands in for a real one, as `--mock` named it."""
 
 
 FILTER = re.compile(r"([a-z_]+)(!?=)(.*)")
@@ -52,6 +54,7 @@ def row(report: Report, states: Mapping[str, NodeState] | None) -> Row:
         seen.accelerator_driver.version if seen.accelerator_driver else None,
         "unknown" if report.errors else _worst(report.findings),
         state.reason if state else None,
+        report.mock.machine if report.mock else None,
     )
 
 

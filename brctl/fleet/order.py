@@ -51,3 +51,7 @@ class Progress(NamedTuple):
     slowest: str | None
     """The node that has run longest of those that still do."""
     slowest_s: float
+
+    def after(self, total: int, done: int, failed: int) -> Progress:
+        """The same in a run of `total` nodes, of which others were `done` before."""
+        return self._replace(total=total, done=self.done + done, failed=self.failed + failed)

@@ -37,15 +37,28 @@ class Slurm:
         return parse(run(["scontrol", "show", "nodes"], ANSWER_S))
 
     def close(self, state: NodeState, reason: str) -> None:
-        """Drain a node; jobs that run there go on. Raises CommandFailedError."""
+        """Drain a node; jobs that run there go on. Raises CommandFailedError, also where somebody was quicker."""
+        self._as_seen(state)
         run(["scontrol", "update", f"NodeName={state.node}", "State=DRAIN", f"Reason={reason}"], ANSWER_S)
-        now = parse(run(["scontrol", "show", "node", state.node], ANSWER_S)).get(state.node)
-        if now is None or not now.ours:  # somebody was quicker
-            raise CommandFailedError(f"it is {now.word if now else 'gone'} after the drain: {now and now.reason}")
+        now = self._look(state.node)
+        if now is None or not now.closed or now.reason != reason:
+            raise CommandFailedError(f"{_told(now)} right after the drain", "somebody else works on it: ask who")
 
     def open(self, state: NodeState) -> None:
-        """Resume a node. Raises CommandFailedError."""
+        """Resume a node. Raises CommandFailedError, also where somebody was quicker."""
+        self._as_seen(state)
         run(["scontrol", "update", f"NodeName={state.node}", "State=RESUME"], ANSWER_S)
+
+    def _as_seen(self, state: NodeState) -> None:
+        """Slurm refuses no write that comes too late, and all nodes are looked at once, so each is looked at again."""
+        now = self._look(state.node)
+        if now is None or (now.closed, now.down, now.reason) != (state.closed, state.down, state.reason):
+            raise CommandFailedError(
+                f"{_told(now)} by now, and was {_told(state)}", "ask who changed it, then try again"
+            )
+
+    def _look(self, node: str) -> NodeState | None:
+        return parse(run(["scontrol", "show", "node", node], ANSWER_S)).get(node)
 
     def settle(self, nodes: Sequence[str], limit_s: float) -> Mapping[str, Hindrance]:
         """Look until no job runs on the nodes, once at the least. Raises CommandFailedError."""
@@ -59,6 +72,12 @@ class Slurm:
                 return hindrances
             time.sleep(min(pause, left))
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def _told(state: NodeState | None) -> str:
+    if state is None:
+        return "gone"
+    return state.word + (f" ({state.reason})" if state.reason else "")
 
 
 def hindrance(state: NodeState | None) -> Hindrance | None:

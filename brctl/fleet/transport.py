@@ -29,3 +29,5 @@ class Transport(NamedTuple):
     sudo: bool = False
     here: str | None = None
     """The node that this host is: it is served by a child, whatever the kind."""
+    gateways: tuple[str, ...] = ()
+    """Where they are given, nodes are reached through them: the tree mode, when this run has enough nodes for it."""

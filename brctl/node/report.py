@@ -133,10 +133,10 @@ class NodeError(NamedTuple):
     """A node that gave no Report, or a broken one."""
 
     kind: str
-    """Unreachable: `refused`, `dns`, `no-route`, `no-banner`, `timeout`, `overloaded`, `host-key-changed`,
-    `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `no-python`, `python-too-old`,
-    `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`. Ctrl-C: `interrupted`,
-    `not-asked`."""
+    """Unreachable: `refused`, `dns`, `no-route`, `no-banner`, `timeout`, `mtu` (a path MTU black hole), `overloaded`,
+    `host-key-changed`, `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `mtu`,
+    `no-python`, `python-too-old`, `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`.
+    Ctrl-C: `interrupted`, `not-asked`."""
     message: str
     hint: Optional[str] = None
 

@@ -5,7 +5,8 @@ Each form is imported when it is asked for: JSON needs no tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,19 @@ def rows(found: Sequence[Row], form: str) -> None:
     return table(Terminal(), found)
 
 
+@contextmanager
+def watched(form: str) -> Iterator[Callable[[str, Sequence[Row], tuple[str, str | None] | None], None]]:
+    """What shows rows again and again, with a line above and what hinders below; as JSON, one document each time."""
+    if form != "table":
+        yield lambda _head, found, _trouble: rows(found, form)
+        return
+    from .nodes import watched_rows
+    from .watch import Screen
+
+    with Screen() as screen:
+        yield lambda *shown: screen.draw(lambda terminal: watched_rows(terminal, *shown))
+
+
 def discovery(found: Discovery, form: str) -> None:
     """What the sources say, who answers, and the change of the config."""
     if form != "table":
@@ -270,4 +284,4 @@ def _data(plain: Mapping[str, Any], form: str) -> None:
     """One entry a node, never folded (docs/json.md)."""
     from .data import dump
 
-    print(dump(plain, form))
+    print(dump(plain, form), flush=True)

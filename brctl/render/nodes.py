@@ -37,6 +37,9 @@ _RESULTS = {
 
 def rows(terminal: Terminal, found: Sequence[Row]) -> None:
     """Print a table; without a scheduler or reasons, without their columns."""
+    for mock in dict.fromkeys(row.mock for row in found if row.mock):
+        names = node_set(row.node for row in found if row.mock == mock)
+        terminal.line(Text(f"{names}:  mock machine {mock}", style="yellow"))
     cells = [
         [row.node, _state(row.state), row.scheduler, _gpus(row), _worst(row.worst), row.model, row.driver, row.reason]
         for row in found
@@ -44,6 +47,16 @@ def rows(terminal: Terminal, found: Sequence[Row]) -> None:
     empty = {"Scheduler": all(row.scheduler is None for row in found), "Reason": not any(row.reason for row in found)}
     shown = [i for i, column in enumerate(_ROW_COLUMNS) if not empty.get(column.title)]
     terminal.table([_ROW_COLUMNS[i] for i in shown], [[row[i] for i in shown] for row in cells])
+
+
+def watched_rows(terminal: Terminal, head: str, found: Sequence[Row], trouble: tuple[str, str | None] | None) -> None:
+    """Print a table with a line above, and below it why the scheduler does not answer."""
+    terminal.line(Text(head, style="dim"))
+    rows(terminal, found)
+    if trouble:
+        terminal.line(Text.assemble(("NO ANSWER  ", _BAD), trouble[0]))
+        if trouble[1]:
+            terminal.line(Text.assemble(("do: ", "bold"), trouble[1]), 2)
 
 
 def outcomes(terminal: Terminal, found: Sequence[Outcome]) -> None:

@@ -59,6 +59,22 @@ def test_words(complete: Complete, line: str, words: list[str]) -> None:
     assert complete(line) == words
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--sort wo", ["worst"]),
+        ("--sort=dr", ["--sort=driver"]),
+        ("--filter sta", ["state="]),
+        ("--filter state=", ["state=up"]),
+        ("--filter worst!=", ["worst!=ok", "worst!=unknown"]),
+        ("--filter=worst=o", ["--filter=worst=ok"]),
+        ("--filter model=", []),
+    ],
+)
+def test_columns_and_filters(complete: Complete, line: str, words: list[str]) -> None:
+    assert complete(f"brctl node-manager list {line}") == words
+
+
 def test_groups_of_commands(complete: Complete) -> None:
     assert {"node-manager", "config"} <= set(complete("brctl "))
 

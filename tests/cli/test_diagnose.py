@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from brctl.cli import files, session
+from brctl.fleet import engine
+from brctl.mock.machines import load
 from brctl.node import deadline
+from brctl.node.agent import answer
 from brctl.node.report import NodeError, Report
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
@@ -241,3 +244,39 @@ def test_as_a_program(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.endswith(LOOK)
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes are mocked machines in this process."""
+    monkeypatch.setattr(
+        engine,
+        "ask_all",
+        lambda orders, *_, **__: tuple(
+            answer(load(it.mock, it.node), it.request)._replace(node=it.node) for it in orders
+        ),
+    )
+
+
+def test_another_host_is_recorded_too(brctl: Brctl, remote: None, tmp_path: Path) -> None:
+    mock = "dgx-h100,gpu7=cpu-only"
+    result = brctl("--mock", mock, "-w", "gpu7", "diagnose", "bundle", "x.json")
+    assert (result.code, result.out) == (0, "")
+    assert json.loads((tmp_path / "x.json").read_text())["nvml"] is None
+    assert brctl("--mock", mock, "-w", "gpu7", "--as", "gpu7", "diagnose", "bundle", "y.json").code == 0
+    assert json.loads((tmp_path / "y.json").read_text())["nvml"] is None
+
+
+def test_a_first_config_of_another_host(brctl: Brctl, remote: None) -> None:
+    result = brctl("--mock", "cpu-only,gpu7=dgx-h100", "-w", "gpu7", "config", "init")
+    assert result.code == 0
+    assert 'nodes: "gpu7"' in result.out
+    assert "count: 8" in result.out
+
+
+@pytest.mark.parametrize("command", [("diagnose", "bundle", "x.json"), ("config", "init", "x.yaml")])
+def test_several_hosts_are_2(brctl: Brctl, command: "tuple[str, ...]", tmp_path: Path) -> None:
+    result = brctl("--mock", "cpu-only", "-w", "gpu[7-9]", *command)
+    error = "error: --nodes gpu[7-9]: 3 nodes, and this is of one\nhint: run it once for each\n"
+    assert result == (2, "", error)
+    assert list(tmp_path.glob("x.*")) == []

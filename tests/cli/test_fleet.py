@@ -90,11 +90,17 @@ def test_flags_win_over_the_config(brctl: Brctl, asked: Asked, tmp_path: Path) -
     assert len(asked.orders) == 4
 
 
-def test_a_tree_is_not_used_and_that_is_said(brctl: Brctl, asked: Asked, tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(CONFIG + "transport: {tree: {gateways: gpu001, above: 2}}\n")
+def test_a_tree_is_for_many_nodes_and_for_ssh(brctl: Brctl, asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG + 'transport: {tree: {gateways: "gw[1-2],gpu001", above: 2}}\n')
     argv = ["-c", "c.yaml", "node-manager", "show", "-o", "json", "-w"]
     assert brctl(*argv, "gpu[001-002]").err == ""
-    assert brctl(*argv, "@all").err == "warning: transport.tree is not used: every node is reached from here\n"
+    assert asked.transport.gateways == ()
+    assert brctl(*argv, "@all").err == ""
+    assert asked.transport.gateways == ("gpu001", "gw1", "gw2")
+    text = "transport: {kind: exec, template: srun -w %host, tree: {gateways: gpu001, above: 2}}\n"
+    (tmp_path / "c.yaml").write_text(CONFIG + text)
+    assert brctl(*argv, "@all").err == "warning: transport.tree is for ssh; transport.kind is exec\n"
+    assert asked.transport.gateways == ()
 
 
 def test_without_a_config_nodes_are_reached_by_ssh(brctl: Brctl, asked: Asked) -> None:
@@ -208,12 +214,12 @@ def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
     def ask_all(*_: object, on_tick: Callable[[Progress], None]) -> tuple[Report, ...]:
         on_tick(Progress(9, 3, 1, 2, "gpu4", 1.6))
         on_tick(Progress(9, 9, 1, 0, None, 0))
-        return ()
+        return tuple(Report(target.node, 0, 0) for target in TARGETS)
 
     monkeypatch.setattr(engine, "ask_all", ask_all)
     monkeypatch.setenv("TERM", "xterm")
     for quiet, shown in ((True, ""), (False, SHOWN)):
-        run = FleetSession(Common(quiet=quiet), None, "", [], Transport(), Limits(), "warn")
+        run = FleetSession(Common(quiet=quiet), None, "", TARGETS, Transport(), Limits(), "warn")
         run.ask("show", lambda: None)
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -222,6 +228,7 @@ def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
 
 
+TARGETS = [fleet.target(f"n{i}", None) for i in range(9)]
 SHOWN = "\r\x1b[K3 of 9 done, 1 failed, 2 running, slowest gpu4 (2 s)\r\x1b[K9 of 9 done, 1 failed\r\x1b[K"
 
 

@@ -248,6 +248,7 @@ def test_list_shows_what_the_scheduler_says(cluster: Brctl, slurm: Fake) -> None
         "driver": "580.105.08",
         "worst": "ok",
         "reason": "first",
+        "mock": "dgx-h100",
     }
     assert (third["scheduler"], third["gpus"], third["gpus_faulty"]) == ("idle", 7, 1)
     assert third["worst"] == "crit gpu-responding"
@@ -450,7 +451,7 @@ def test_a_source_that_cannot_be_asked_is_3(
     ]
     monkeypatch.setattr(discover, "mocked", lambda _: ())
     monkeypatch.setattr(discover, "Slurm", Fake)
-    monkeypatch.setattr(discover, "Kubernetes", Fake)
+    monkeypatch.setattr(scheduler, "Kubernetes", lambda *_: Fake())
     said = discover.ask(Common(), load(config))
     assert (said[1].missing, said[1].unexpected) == (("store01",), ())
 

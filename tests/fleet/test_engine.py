@@ -57,8 +57,8 @@ def _node_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`%host` may stand in the interpreter too, and the cache lies among the test's own files."""
     argv, program = launch.Launcher._argv, launch._program
 
-    def with_host(self: launch.Launcher, node: str, length: int) -> tuple[str, ...]:
-        return tuple(word.replace("%host", node) for word in argv(self, node, length))
+    def with_host(self: launch.Launcher, node: str, length: int, via: "str | None") -> tuple[str, ...]:
+        return tuple(word.replace("%host", node) for word in argv(self, node, length, via))
 
     monkeypatch.setattr(launch.Launcher, "_argv", with_host)
     monkeypatch.setattr(launch, "_program", lambda *call: program(*call, str(tmp_path / "cache")))

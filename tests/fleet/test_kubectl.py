@@ -253,6 +253,16 @@ def test_a_drain_cordons_evicts_and_is_undone(api: Api, capsys: pytest.CaptureFi
     assert "unschedulable" not in api.nodes["gpu002"]["spec"]
 
 
+def test_another_context_is_another_cluster(api: Api, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = _KUBECONFIG.format(api.server_port).replace("current-context: test", "current-context: other")
+    (tmp_path / "kubeconfig").write_text(text)
+    drained = ("-w", "gpu001", "node-manager", "drain", "--reason", "bad link")
+    assert _brctl(capsys, *drained)[0] == 3
+    named = "scheduler: {kind: kubernetes, context: test, namespace: ml}"
+    (tmp_path / "cluster-config.yaml").write_text(_CONFIG.replace("scheduler: {kind: kubernetes}", named))
+    assert _brctl(capsys, *drained) == (0, "DRAINED    gpu001  empty, and takes no new jobs\n")
+
+
 def test_a_budget_that_forbids_the_eviction_is_named_in_time(
     api: Api, impatient: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ def kubectl(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         assert argv[:2] == ["kubectl", "--request-timeout=30s"]
         assert limit_s == 35
         answers.setdefault("argvs", []).append(argv[2:])
-        answer = answers.get(argv[3], "")
+        answer = answers.get(argv[argv.index("get") + 1], "") if "get" in argv else ""
         if isinstance(answer, Exception):
             raise answer
         return answer if isinstance(answer, str) else json.dumps({"items": answer})
@@ -208,3 +208,21 @@ def test_when_kubectl_no_longer_answers_both_are_told(drained: list[Any], kubect
     (found,) = Kubernetes().settle(["gpu001"], 0).values()
     assert found.message == "`kubectl drain` did not end; `kubectl get pods`: refused"
     assert found.hint == "is it up?"
+
+
+def test_context_and_namespace_reach_kubectl(kubectl: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    drained: list[list[str]] = []
+
+    def run_all(argvs: list[list[str]], limit_s: float) -> list[Output]:
+        drained.extend(argvs)
+        return [Output(1, "", "error: x")]
+
+    monkeypatch.setattr(kubernetes, "run_all", run_all)
+    kubectl.update(nodes=[_node()], pods=[], poddisruptionbudgets=[])
+    cluster = Kubernetes("admin@east", "ml")
+    cluster.close(cluster.states()["gpu001"], "brctl: x")
+    cluster.settle(["gpu001"], 0)
+    context = "--context=admin@east"
+    assert [argv[:3] for argv in drained] == [["kubectl", context, "drain"]]
+    assert [argv[0] for argv in kubectl["argvs"]] == [context] * 4
+    assert [argv[3] for argv in kubectl["argvs"][2:]] == ["--namespace=ml"] * 2

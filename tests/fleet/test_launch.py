@@ -36,6 +36,14 @@ def test_ssh() -> None:
     assert not it.direct
 
 
+@pytest.mark.parametrize(
+    ("transport", "hop"),
+    [(Transport(), "gw1"), (Transport(user="op"), "op@gw1"), (Transport(user="op", port=2222), "op@gw1:2222")],
+)
+def test_ssh_through_a_gateway(transport: Transport, hop: str) -> None:
+    assert Launcher(transport, 4).launch("gpu001", CHECK, None, "gw1").argv[-5:-1] == ("-J", hop, "--", "gpu001")
+
+
 def test_ssh_as_it_is_set_up() -> None:
     it = Launcher(Transport(), 4).launch("gpu001", CHECK, None)
     assert it.argv[:-1] == ("ssh", "-F", "/run/brctl/x.conf", "--", "gpu001")

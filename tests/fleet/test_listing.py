@@ -12,7 +12,9 @@ H100 = "NVIDIA H100 80GB HBM3"
 
 def test_a_healthy_node(look: Look) -> None:
     state = NodeState("gpu001", "mixed", False, True, False, True)
-    assert row(look("gpu001"), {"gpu001": state}) == Row("gpu001", "up", "mixed", 8, 0, H100, "580.105.08", "ok", None)
+    assert row(look("gpu001"), {"gpu001": state}) == Row(
+        "gpu001", "up", "mixed", 8, 0, H100, "580.105.08", "ok", None, "dgx-h100"
+    )
 
 
 def test_a_node_with_a_lost_gpu_that_the_scheduler_does_not_know(look: Look) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,6 +99,29 @@ def test_what_cannot_be_reached_is_told_apart(cluster: Cluster) -> None:
     _all_ended(cluster)
 
 
+def test_a_path_that_swallows_large_packets_is_named(cluster: Cluster) -> None:
+    if not shutil.which("ping"):
+        pytest.skip("there is no ping")
+    cluster.forget()
+    swallow = "add table inet mtu; add chain inet mtu in { type filter hook input priority 0; }"
+    cluster.on(7, "nft", f"{swallow}; add rule inet mtu in meta length > 600 drop")
+    try:
+        run = cluster.brctl("gpu[7-8]", more="command_timeout: 5s")
+    finally:
+        cluster.on(7, "nft", "delete table inet mtu")
+    assert (run.code, run.kinds) == (3, {"gpu7": "mtu", "gpu8": "ok"})
+    (error,) = run.reports["gpu7"]["errors"]
+    assert error["message"] == "a ping of 1472 bytes that may not be fragmented is lost, one of 56 comes back"
+    assert "compare the MTU of both ends" in error["hint"]
+    assert cluster.brctl("gpu7").kinds == {"gpu7": "ok"}
+    _all_ended(cluster)
+
+
+def test_a_node_that_is_only_slow_is_not_blamed_on_its_network(cluster: Cluster, hang: None) -> None:
+    run = cluster.brctl("gpu[1,9]", "--timeout", "1s")
+    assert run.kinds["gpu1"] == "timeout"
+
+
 @pytest.mark.parametrize("death", ["exit 255", "kill -9 $$"])
 def test_an_agent_that_dies_is_not_called_unreachable(cluster: Cluster, death: str) -> None:
     python = _script(cluster, "dying", f"#!/bin/sh\n{death}\n")
@@ -162,6 +187,49 @@ def test_sshd_that_refuses_a_crowd_is_tried_again(cluster: Cluster) -> None:
     assert retried
     assert all(notes[0].endswith("before it asked who we are, and was tried again") for notes in retried)
     assert not cluster.processes()
+
+
+def _logins(cluster: Cluster) -> dict[str, set[str]]:
+    """Node -> from which addresses sshd accepted logins there."""
+    found = {}
+    for i in cluster.nodes:
+        lines = Path(cluster.folder, f"gpu{i}.log").read_text().splitlines()
+        found[f"gpu{i}"] = {line.split(" from ")[1].split()[0] for line in lines if "Accepted" in line}
+        Path(cluster.folder, f"gpu{i}.log").write_text("")
+    return found
+
+
+def test_many_nodes_are_reached_through_gateways(cluster: Cluster) -> None:
+    tree = 'user: root, port: 22, tree: {gateways: "gpu[1-2]", above: 8}'
+    cluster.forget()
+    _logins(cluster)
+    run = cluster.brctl(ALL, more=tree)
+    assert (run.code, set(run.kinds.values()), set(run.kinds), run.err) == (0, {"ok"}, NAMES, "")
+    logins = _logins(cluster)
+    assert logins.pop("gpu1") == logins.pop("gpu2") == {"10.77.255.254"}
+    assert {tuple(each) for each in logins.values()} == {("10.77.0.1",), ("10.77.0.2",)}
+    assert sum(each == {"10.77.0.1"} for each in logins.values()) == 15
+    cluster.forget()
+    assert cluster.brctl("gpu[1-8]", more=tree).code == 0
+    assert set().union(*_logins(cluster).values()) == {"10.77.255.254"}
+    _all_ended(cluster)
+
+
+def test_a_gateway_that_does_not_answer_is_done_without(cluster: Cluster) -> None:
+    cluster.forget()
+    _logins(cluster)
+    run = cluster.brctl("gpu[3-6]", more='tree: {gateways: "gpu1,refused", above: 3}')
+    assert (run.code, set(run.kinds.values())) == (0, {"ok"})
+    assert run.err.startswith("warning: gpu[4,6]: reached through another gateway: refused does not answer: refused: ")
+    assert len(run.err.splitlines()) == 1
+    logins = _logins(cluster)
+    assert logins["gpu3"] == logins["gpu4"] == {"10.77.0.1"}
+    cluster.forget()
+    run = cluster.brctl("gpu[3-6]", more="tree: {gateways: refused, above: 3}")
+    assert (run.code, set(run.kinds.values()), len(run.err.splitlines())) == (0, {"ok"}, 1)
+    assert run.err.startswith("warning: gpu[3-6]: reached through no gateway: ")
+    assert _logins(cluster)["gpu3"] == {"10.77.255.254"}
+    _all_ended(cluster)
 
 
 def test_what_a_login_prints_is_noise(cluster: Cluster) -> None:
@@ -349,6 +417,20 @@ def test_a_hostile_node_harms_nobody_else(cluster: Cluster) -> None:
     assert "error: gpu7: \ufffd[31m: \ufffd]0;title\ufffd\ufffd\n" in run.err
     for i in range(1, 12):
         cluster.on(i, "sh", "-c", "pkill -f [h]ostile || true")  # they do not heed the end of their stdin
+    _all_ended(cluster)
+
+
+def test_one_node_is_recorded_and_written_down_from_here(cluster: Cluster) -> None:
+    file = Path(cluster.folder, "gpu4.json")
+    argv = [sys.executable, "-m", "brctl", "-c", str(cluster.config()), "-w", "gpu4"]
+    run = cluster.run(*argv, "diagnose", "bundle", str(file))
+    assert (run.code, run.out) == (0, "")
+    assert '"hostname": "gpu4"' not in file.read_text()  # it is masked
+    shown = cluster.run(sys.executable, "-m", "brctl", "--mock", str(file), "node-manager", "show", "-o", "json")
+    (report,) = json.loads(shown.out)["reports"]
+    assert [nic["name"] for nic in report["inventory"]["nics"]] == ["eth0", "lo"]
+    init = cluster.run(*argv, "config", "init")
+    assert (init.code, 'nodes: "gpu4"' in init.out, init.err) == (0, True, "")
     _all_ended(cluster)
 
 

@@ -190,6 +190,12 @@ def test_what_another_drained_stays_as_it_is(brctl: Brctl) -> None:
     assert _reason("gpu001") == "brctl: bad link"
 
 
+def test_any_reason_comes_back_as_it_was_given(brctl: Brctl) -> None:
+    odd = "a \"b\" 'c' $d [e] f@g ü, h=i; j"
+    assert brctl("gpu001", "drain", "--reason", odd) == (0, "DRAINED    gpu001  empty, and takes no new jobs\n")
+    assert _reason("gpu001") == f"brctl: {odd}"
+
+
 def test_a_drain_waits_for_the_job_when_it_is_told_to(brctl: Brctl, tmp_path: Path) -> None:
     submitted = subprocess.run(
         ["sbatch", "--parsable", "-w", "gpu002", "--gres=gpu:8", "-o", "/dev/null", "--wrap", "sleep 60"],

@@ -127,14 +127,19 @@ def scontrol(monkeypatch: pytest.MonkeyPatch) -> "list[object]":
     return script
 
 
+SHOW = ["scontrol", "show", "node", "gpu001"]
+
+
 def test_the_commands(scontrol: "list[object]") -> None:
-    scontrol += ["", _text("IDLE+DRAIN", "brctl: x [root@now]"), ""]
-    state = _one("IDLE")
-    Slurm().close(state, "brctl: x")
-    Slurm().open(state)
+    drained = _text("IDLE+DRAIN", "brctl: x [root@now]")
+    scontrol += [_text("IDLE"), "", drained, drained, ""]
+    Slurm().close(_one("IDLE"), "brctl: x")
+    Slurm().open(parse(drained)["gpu001"])
     assert scontrol == [
+        SHOW,
         ["scontrol", "update", "NodeName=gpu001", "State=DRAIN", "Reason=brctl: x"],
-        ["scontrol", "show", "node", "gpu001"],
+        SHOW,
+        SHOW,
         ["scontrol", "update", "NodeName=gpu001", "State=RESUME"],
     ]
 
@@ -142,14 +147,43 @@ def test_the_commands(scontrol: "list[object]") -> None:
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        (_text("IDLE+DRAIN", "mine [alice@now]"), "it is drained after the drain: mine"),
-        ("", "it is gone after the drain: None"),
+        (_text("IDLE+DRAIN", "mine [alice@now]"), r"drained \(mine\) right after the drain"),
+        (_text("IDLE+DRAIN", "brctl: y [root@now]"), r"drained \(brctl: y\) right after the drain"),
+        (_text("IDLE"), "idle right after the drain"),
+        ("", "gone right after the drain"),
     ],
 )
-def test_whoever_was_quicker_is_noticed(scontrol: "list[object]", after: str, message: str) -> None:
-    scontrol += ["", after]
+def test_whoever_came_after_is_noticed(scontrol: "list[object]", after: str, message: str) -> None:
+    scontrol += [_text("IDLE"), "", after]
     with pytest.raises(CommandFailedError, match=message):
         Slurm().close(_one("IDLE"), "brctl: x")
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        (_text("IDLE+DRAIN", "mine [alice@now]"), r"drained \(mine\) by now, and was idle"),
+        (_text("DOWN", "it burns [root@now]"), r"down \(it burns\) by now, and was idle"),
+        ("", "gone by now, and was idle"),
+    ],
+)
+def test_whoever_came_before_is_left_alone(scontrol: "list[object]", now: str, message: str) -> None:
+    scontrol += [now]
+    with pytest.raises(CommandFailedError, match=message):
+        Slurm().close(_one("IDLE"), "brctl: x")
+    assert scontrol == [SHOW]
+
+
+def test_a_drain_of_ours_that_another_took_over_is_not_undone(scontrol: "list[object]") -> None:
+    scontrol += [_text("IDLE+DRAIN", "mine [alice@now]")]
+    with pytest.raises(CommandFailedError, match=r"drained \(mine\) by now, and was drained \(brctl: x\)"):
+        Slurm().open(_one("IDLE+DRAIN", "brctl: x [root@now]"))
+    assert scontrol == [SHOW]
+
+
+def test_that_a_job_began_meanwhile_hinders_nothing(scontrol: "list[object]") -> None:
+    scontrol += [_text("MIXED", tres="cpu=1"), "", _text("MIXED+DRAIN", "brctl: x [root@now]", "cpu=1")]
+    Slurm().close(_one("IDLE"), "brctl: x")
 
 
 def test_settling_looks_again_until_jobs_have_ended(scontrol: "list[object]", monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,58 @@
+"""Which nodes failed when a command last asked them: one small file a command, under the state folder.
+
+It only ever narrows a set of nodes that the caller named, so a file that somebody forged, or that is broken, can make
+nodes be left out, and no other node be touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..mock.overlay import state_folder
+from ..mock.regular import read_regular
+from ..node.report import Report
+
+
+class Record:
+    """Of one command and one cluster: what was asked under another config, or of mocked machines, is another's."""
+
+    def __init__(self, command: str, config: Path | None, mocked: bool) -> None:
+        about = f"{config.resolve() if config else ''}\n{mocked}"
+        name = f"{command.replace(' ', '-')}-{hashlib.sha256(about.encode()).hexdigest()[:12]}.json"
+        self._path = Path(state_folder(), "failed", name)
+
+    def failed(self) -> frozenset[str]:
+        """The nodes that gave no Report when they were last asked; none where nothing is known."""
+        try:
+            plain = json.loads(read_regular(str(self._path)))
+        except (OSError, ValueError, RecursionError):  # what cannot be read is written anew by the next run
+            return frozenset()
+        nodes = plain.get("failed") if isinstance(plain, dict) else None
+        return frozenset(name for name in nodes if isinstance(name, str)) if isinstance(nodes, list) else frozenset()
+
+    def note(self, reports: Iterable[Report]) -> None:
+        """Keep what came of a run; nodes that were not asked stay as they were. Raises OSError."""
+        before, asked = self.failed(), {report.node: bool(report.errors) for report in reports}
+        now = (before - asked.keys()) | {node for node, silent in asked.items() if silent}
+        if now != before:
+            self._write(sorted(now))
+
+    def _write(self, nodes: list[str]) -> None:
+        self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(dir=self._path.parent)  # 0600
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                json.dump({"failed": nodes}, file)
+                file.flush()
+                os.fsync(descriptor)
+            Path(fresh).replace(self._path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(fresh).unlink()
+            raise
