@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
 from ..node.request import Tuning, Wanted
-from .common import Command, Group, common, completion
+from .common import Command, FleetCommand, Group, common, completion
 from .errors import FOUND, CommandError, say
 
 if TYPE_CHECKING:
+    from ..node.report import Report
     from .fleet import FleetSession
     from .session import Session
 
@@ -59,7 +60,7 @@ def plan(
     raise typer.Exit(tune_code(reports))
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def apply(
     ctx: typer.Context,
     only: list[str] = ONLY,
@@ -76,6 +77,14 @@ def apply(
         "`tune confirm` comes over a new connection.",
     ),
     confirm_within: str = typer.Option("120s", "--confirm-within", metavar="TIME", help="How long it waits for that."),
+    canary: int | None = typer.Option(
+        None, "--canary", metavar="N", min=0, help="Of many nodes, so many first; 1 where it is not given."
+    ),
+    max_failures: int | None = typer.Option(
+        None, "--max-failures", metavar="N", min=0, help="Go on while no more nodes failed or were silent; 0."
+    ),
+    drain: bool = typer.Option(False, "--drain", help="Drain each batch through the scheduler first, and resume it."),
+    drain_wait: str = typer.Option("30m", "--drain-wait", metavar="TIME", help="How long for its jobs to end."),
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
@@ -97,12 +106,35 @@ def apply(
             confirm_within_s=within_s,
         )
         run = _wanting(run, asked, sets)
+        rolling = _rolling(run, canary, max_failures, seconds("--drain-wait", drain_wait) if drain else None)
         if not yes:
             _ask_first(run)
-        reports = run.ask("tune-apply", meanwhile=lambda: render.prepare(form))
+        render.prepare(form)
+        reports = rolling()
     render.changes("tune apply", reports, form, run.common.quiet, run.common.verbose)
     tell_reports(reports, form, run.common.quiet)
     raise typer.Exit(tune_code(reports))
+
+
+def _rolling(
+    run: Session | FleetSession, canary: int | None, max_failures: int | None, drain_wait_s: float | None
+) -> Callable[[], tuple[Report, ...]]:
+    """How it is applied: here, or to one batch of nodes after another. Raises CommandError."""
+    from .session import Session
+
+    if isinstance(run, Session) and (canary, max_failures, drain_wait_s) == (None, None, None):
+        return lambda: run.ask("tune-apply", meanwhile=lambda: None)
+    if isinstance(run, Session):
+        what = "--canary, --max-failures and --drain are about many nodes, and one is meant"
+        raise CommandError(what, "name nodes: --nodes SET, or --nodes @all")
+    from .rolling import Rolling, roll_out
+    from .scheduler import scheduler
+
+    many = run
+    chosen = scheduler(run.common, run.config) if drain_wait_s is not None else None
+    first = 1 if canary is None else canary
+    rolling = Rolling(first if len(run.targets) > 1 else 0, max_failures or 0, chosen, drain_wait_s or 0.0)
+    return lambda: roll_out(many, rolling)
 
 
 @app.command(cls=Command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,11 +41,16 @@ class Plan(NamedTuple):
         step = self.step or len(orders)
         return (orders[begin : begin + step] for begin in range(0, len(orders), step))
 
-    def note(self, given: Common, reports: Sequence[Report]) -> None:
+    def note(
+        self,
+        given: Common,
+        reports: Sequence[Report],
+        failed: Callable[[Report], bool] = lambda report: bool(report.errors),
+    ) -> None:
         """Keep who failed; a folder that cannot be written to hinders nobody."""
         try:
             if self.record:
-                self.record.note(reports)
+                self.record.note({report.node: failed(report) for report in reports})
         except OSError as error:
             why = f"{error.filename}: {error.strerror}"
             given.warn(f"warning: which nodes failed is not kept for --retry-failed: {why}")

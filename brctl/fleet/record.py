@@ -11,12 +11,11 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..mock.overlay import state_folder
 from ..mock.regular import read_regular
-from ..node.report import Report
 
 
 class Record:
@@ -36,10 +35,10 @@ class Record:
         nodes = plain.get("failed") if isinstance(plain, dict) else None
         return frozenset(name for name in nodes if isinstance(name, str)) if isinstance(nodes, list) else frozenset()
 
-    def note(self, reports: Iterable[Report]) -> None:
-        """Keep what came of a run; nodes that were not asked stay as they were. Raises OSError."""
-        before, asked = self.failed(), {report.node: bool(report.errors) for report in reports}
-        now = (before - asked.keys()) | {node for node, silent in asked.items() if silent}
+    def note(self, failed: Mapping[str, bool]) -> None:
+        """Keep what came of a run, by node; those that were not asked stay as they were. Raises OSError."""
+        before = self.failed()
+        now = (before - failed.keys()) | {node for node, it_did in failed.items() if it_did}
         if now != before:
             self._write(sorted(now))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -19,14 +18,6 @@ class Rules(NamedTuple):
     """Nodes of each batch after that."""
     max_failures: int
     """Nodes that may fail or be out of reach, over the whole run, before it ends."""
-
-
-def batch_size(text: str, nodes: int) -> int:
-    """`8`, or `25%` of so many nodes, rounded up. Raises ValueError."""
-    number, percent = (text[:-1], True) if text.endswith("%") else (text, False)
-    if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= (100 if percent else 65536):
-        raise ValueError("a number of nodes, or 1% to 100% of them, is expected")
-    return max(1, math.ceil(nodes * int(number) / 100)) if percent else int(number)
 
 
 def batches(nodes: Sequence[str], rules: Rules) -> list[Sequence[str]]:
@@ -70,5 +61,5 @@ def _ends(found: Sequence[Report], failures: int, rules: Rules) -> str:
 
 
 def _left(node: str, why: str) -> Report:
-    hint = "mend what failed, then run the same command again: it goes on from here"
+    hint = "mend what failed; then --retry-failed goes on from here"
     return Report(node, 0.0, 0.0, errors=(NodeError(NOT_ATTEMPTED, f"not attempted: {why}", hint),))

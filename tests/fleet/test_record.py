@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 from brctl.fleet.record import Record
-from brctl.node.report import NodeError, Report
-
-ERRORS = (NodeError("refused", "no"),)
 
 
 def _note(record: Record, well: str = "", silent: str = "") -> None:
-    record.note(
-        [Report(n, 0, 0) for n in well.split()] + [Report(n, 0, 0, errors=ERRORS) for n in silent.split()],
-    )
+    record.note({**dict.fromkeys(well.split(), False), **dict.fromkeys(silent.split(), True)})
 
 
 @pytest.fixture

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brctl.fleet.rolling import Rules, batch_size, batches, roll
+from brctl.fleet.rolling import Rules, batches, roll
 from brctl.node.report import NodeError, Report
 
 NODES = [f"n{number:02}" for number in range(1, 33)]
@@ -72,16 +71,3 @@ def test_every_node_is_in_one_batch(nodes: int, canary: int, batch: int) -> None
     cut = batches(names, Rules(canary, batch, 0))
     assert [name for each in cut for name in each] == names
     assert all(cut)
-
-
-@pytest.mark.parametrize(
-    ("text", "nodes", "size"), [("8", 32, 8), ("25%", 32, 8), ("1%", 32, 1), ("100%", 3, 3), ("34%", 3, 2)]
-)
-def test_batch_size(text: str, nodes: int, size: int) -> None:
-    assert batch_size(text, nodes) == size
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "0%", "101%", "1.5", "ten", "٣", "%", "99999999"])
-def test_batch_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="a number of nodes"):
-        batch_size(text, 32)
