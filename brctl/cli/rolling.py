@@ -97,5 +97,5 @@ class _Emptied:
     @staticmethod
     def _left(book: Book, name: str) -> Report:
         outcome = book[name]
-        error = NodeError(NOT_DRAINED, f"not attempted: {outcome.message}", outcome.hint)
+        error = NodeError(NOT_DRAINED, outcome.message, outcome.hint)
         return Report(name, time.time(), 0.0, errors=(error,))

@@ -62,4 +62,4 @@ def _ends(found: Sequence[Report], failures: int, rules: Rules) -> str:
 
 def _left(node: str, why: str) -> Report:
     hint = "mend what failed; then --retry-failed goes on from here"
-    return Report(node, 0.0, 0.0, errors=(NodeError(NOT_ATTEMPTED, f"not attempted: {why}", hint),))
+    return Report(node, 0.0, 0.0, errors=(NodeError(NOT_ATTEMPTED, why, hint),))
