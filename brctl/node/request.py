@@ -60,6 +60,10 @@ class Override(NamedTuple):
     value: float
 
 
+TUNING = "/var/lib/brctl/tune/open"
+"""A file that is there while a tuning transaction is open: what brctl left on the node is then still needed."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
@@ -68,3 +72,5 @@ class Request(NamedTuple):
     `clean` removes what brctl left."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
+    force: bool = False
+    """For `clean`: also while a tuning transaction is open."""
