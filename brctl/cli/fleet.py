@@ -36,8 +36,8 @@ class Target(NamedTuple):
     mock: str | None
     tune: Tuning = Tuning()
 
-    def request(self, action: str) -> Request:
-        return Request(self.node, action, self.expected, self.overrides, tune=self.tune)
+    def request(self, action: str, force: bool = False) -> Request:
+        return Request(self.node, action, self.expected, self.overrides, tune=self.tune, force=force)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:
@@ -63,23 +63,23 @@ class FleetSession(NamedTuple):
     fail_on: str
     plan: Plan = Plan(())
 
-    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
+    def ask(self, action: str, meanwhile: Callable[[], None], force: bool = False) -> tuple[Report, ...]:
         """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
         meanwhile()
         reports: list[Report] = []
         try:
-            for batch in self._batches(action):
+            for batch in self._batches(action, force):
                 reports += batch
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         self.plan.note(self.common, reports)
         return tuple(reports)
 
-    def _batches(self, action: str) -> Iterator[Sequence[Report]]:
+    def _batches(self, action: str, force: bool) -> Iterator[Sequence[Report]]:
         """The Reports of one batch after another. After Ctrl-C the rest is not asked. Raises TransportError."""
         from ..fleet.engine import InterruptedRunError, ask_all
 
-        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        orders = [Order(target.node, target.request(action, force), target.mock) for target in self.targets]
         done = failed = 0
         for batch in self.plan.batches(orders):
             try:

@@ -126,7 +126,10 @@ def _finish(given: Common, reports: Sequence[Report], form: str, code: int, requ
 
 
 @app.command(cls=FleetCommand)
-def clean(ctx: typer.Context) -> None:
+def clean(
+    ctx: typer.Context,
+    force: bool = typer.Option(False, "--force", help="Also where a tuning transaction is open."),
+) -> None:
     """Remove what brctl has left on the nodes: its agent, which it keeps there for the next time."""
     from .. import render
     from .session import fleet_session
@@ -134,7 +137,7 @@ def clean(ctx: typer.Context) -> None:
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
-    reports = fleet_session(ctx).ask("clean", meanwhile=lambda: render.prepare(form))
+    reports = fleet_session(ctx).ask("clean", lambda: render.prepare(form), force)
     render.notes("node-manager clean", reports, form)
     done = [report._replace(notes=()) for report in reports]  # they are its output
     raise typer.Exit(_finish(given, done, form, exit_code(reports, "crit", strict=False)))

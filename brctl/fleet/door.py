@@ -21,6 +21,8 @@ MOST = 64 * 1024 * 1024
 _KEPT = 2
 _REST_S = 3600
 _SEAL = "seal"
+TUNING = "/var/lib/brctl/tune/open"
+"""As in node/request.py: a transaction may need the agent to end."""
 
 
 def cache_of(user: int) -> str:
@@ -162,8 +164,8 @@ def _in_memory(archive: bytes) -> str:
     return "/proc/self/fd/{}".format(descriptor)
 
 
-def clean(cache: str = "") -> None:
-    """Remove all that brctl left here, and answer with a Report that says what it was."""
+def clean(force: bool, cache: str = "") -> None:
+    """Remove all that brctl left here, and answer with a Report that says what it was, or why it is still there."""
     import json
     import shutil
     import time
@@ -171,11 +173,15 @@ def clean(cache: str = "") -> None:
     folder = cache or cache_of(os.geteuid())
     report = {"node": "", "time": time.time(), "elapsed_s": 0.0}
     try:
+        if os.path.lexists(TUNING) and not force:
+            raise BlockingIOError("a tuning transaction is open: " + TUNING)
         check(folder)
         shutil.rmtree(folder)
         report["notes"] = ["removed {}".format(folder)]
     except FileNotFoundError:
         report["notes"] = ["nothing was left: there is no {}".format(folder)]
+    except BlockingIOError as error:
+        report["errors"] = [{"kind": "busy", "message": str(error), "hint": "end it first, or --force"}]
     except OSError as error:
         report["errors"] = [{"kind": "permission", "message": str(error)}]
     say("1", json.dumps(report))

@@ -66,7 +66,7 @@ class Launcher:
         """What to start for a node; `via`: the host that ssh is to go through."""
         if mock or (node == self._transport.here and request.action != "clean"):
             return Launch(agent_command(mock, node), pack(Frame("1", dumps(request).encode("ascii"))), direct=True)
-        opening = self._clean if request.action == "clean" else self._enter
+        opening = _program("clean", request.force) if request.action == "clean" else self._enter
         return Launch(self._argv(node, len(opening), via), opening, direct=False)
 
     def _argv(self, node: str, length: int, via: str | None) -> tuple[str, ...]:
@@ -101,12 +101,8 @@ class Launcher:
     def _enter(self) -> bytes:
         return _program("enter", self.bundle.digest)
 
-    @cached_property
-    def _clean(self) -> bytes:
-        return _program("clean")
 
-
-def _program(function: str, *arguments: str) -> bytes:
+def _program(function: str, *arguments: object) -> bytes:
     """The door without its comments and docstrings, a third of it, and a call of one of its functions."""
     tree = ast.parse(Path(door.__file__).read_text())
     for node in ast.walk(tree):

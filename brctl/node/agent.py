@@ -18,7 +18,7 @@ from .frame import Frame, Unpacker, pack
 from .host import Host, ending
 from .probe import inventory
 from .report import Finding, InvalidReportError, NodeError, Report, dumps, loads
-from .request import Request
+from .request import TUNING, Request
 
 _CHUNK = 65536
 _WRITE_LIMIT_S = 4.0
@@ -32,6 +32,9 @@ def answer(host: Host, request: Request) -> Report:
         seen, bundle = _record(host)
         return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
     if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
+        if host.read(TUNING) is not None and not request.force:
+            busy = NodeError("busy", "a tuning transaction is open: " + TUNING, "end it first, or --force")
+            return Report(request.node, began, 0.0, host.mock, errors=(busy,))
         return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
     if request.action.startswith("tune-"):
         from .tune import actions  # of no use to the others

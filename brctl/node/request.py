@@ -115,6 +115,10 @@ class Tuning(NamedTuple):
     """The one to roll back, confirm or show; None: the newest."""
 
 
+TUNING = "/var/lib/brctl/tune/open"
+"""A file that is there while a tuning transaction is open: what brctl left on the node is then still needed."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
@@ -125,3 +129,5 @@ class Request(NamedTuple):
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
+    force: bool = False
+    """For `clean`: also while a tuning transaction is open."""

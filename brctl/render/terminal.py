@@ -107,6 +107,8 @@ class Terminal:
             yield Text(" " * _GAP).join(padded)
 
     def _wrap(self, text: Text, width: int) -> list[Text]:
+        if text.cell_len <= width and "\n" not in text.plain:  # rich would take its time to find that out
+            return [text]
         return list(text.wrap(self.console, max(1, width))) or [text]
 
     def _print(self, lines: Iterable[Text]) -> None:

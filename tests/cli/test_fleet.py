@@ -204,7 +204,9 @@ def test_clean_says_what_it_removed(brctl: Brctl, asked: Asked) -> None:
     asked.answers = (Report("a", 0, 0, notes=("removed \x1b",)),)
     result = brctl("-w", "a", "node-manager", "clean")
     assert result == (0, "a: removed \N{REPLACEMENT CHARACTER}\n", "")
-    assert [order.request.action for order in asked.orders] == ["clean"]
+    assert [(order.request.action, order.request.force) for order in asked.orders] == [("clean", False)]
+    brctl("-w", "a", "node-manager", "clean", "--force")
+    assert [(order.request.action, order.request.force) for order in asked.orders] == [("clean", True)]
     asked.answers = ()
     result = brctl("--as", "me", "node-manager", "clean", "-o", "json")
     assert (result.code, [order.node for order in asked.orders], asked.transport.here) == (0, ["me"], "me")

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from brctl.fleet import door
+from brctl.node import request
 from brctl.node.frame import Frame, Unpacker
 
 
@@ -181,7 +182,7 @@ def test_the_newest_two_are_kept(admin: Admin, cache: Path) -> None:
 def test_clean_removes_all_and_says_so(admin: Admin, cache: Path) -> None:
     door.find(DIGEST, str(cache))
     for note in (f"removed {cache}", f"nothing was left: there is no {cache}"):
-        door.clean(str(cache))
+        door.clean(False, str(cache))
         assert json.loads(admin.said[-1].payload)["notes"] == [note]
     assert not cache.exists()
 
@@ -189,10 +190,30 @@ def test_clean_removes_all_and_says_so(admin: Admin, cache: Path) -> None:
 def test_clean_leaves_alone_what_is_not_ours(admin: Admin, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     cache.symlink_to("precious")
-    door.clean(str(cache))
+    door.clean(False, str(cache))
     (error,) = json.loads(admin.said[-1].payload)["errors"]
     assert error == {"kind": "permission", "message": f"[Errno 1] Not a folder of this user alone: '{cache}'"}
     assert (tmp_path / "precious").is_dir()
+
+
+def test_clean_waits_for_the_end_of_a_transaction(
+    admin: Admin, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert door.TUNING == request.TUNING
+    monkeypatch.setattr(door, "TUNING", str(tmp_path / "open"))
+    (tmp_path / "open").symlink_to("nowhere")
+    door.find(DIGEST, str(cache))
+    door.clean(False, str(cache))
+    (error,) = json.loads(admin.said[-1].payload)["errors"]
+    assert error == {
+        "kind": "busy",
+        "message": f"a tuning transaction is open: {tmp_path}/open",
+        "hint": "end it first, or --force",
+    }
+    assert cache.exists()
+    door.clean(True, str(cache))
+    assert json.loads(admin.said[-1].payload)["notes"] == [f"removed {cache}"]
+    assert (tmp_path / "open").is_symlink()
 
 
 def test_the_cache_of_a_user() -> None:

@@ -72,7 +72,9 @@ def test_this_host_and_mocks_are_children() -> None:
 def test_to_clean_this_host_its_door_is_asked() -> None:
     it = Launcher(Transport(here="gpu001"), 4).launch("gpu001", CLEAN, None)
     assert it.argv == ("sh", "-c", BOOTSTRAP, "sh", str(len(it.opening)), sys.executable)
-    assert zlib.decompress(it.opening).endswith(b"\nclean()\n")
+    assert zlib.decompress(it.opening).endswith(b"\nclean(False,)\n")
+    forced = Launcher(Transport(here="gpu001"), 4).launch("gpu001", CLEAN._replace(force=True), None)
+    assert zlib.decompress(forced.opening).endswith(b"\nclean(True,)\n")
 
 
 def test_the_door_is_told_the_bundle() -> None:

@@ -322,6 +322,17 @@ def test_the_newest_two_are_kept_and_clean_removes_them(cluster: Cluster) -> Non
     assert cluster.brctl("gpu8", action="clean").reports["gpu8"]["notes"] == [f"nothing was left: there is no {CACHE}"]
 
 
+def test_clean_waits_for_the_end_of_a_transaction(cluster: Cluster) -> None:
+    cluster.brctl("gpu8")
+    cluster.on(8, "sh", "-ec", "mount -t tmpfs tmpfs /var/lib; mkdir -p /var/lib/brctl/tune; >/var/lib/brctl/tune/open")
+    run = cluster.brctl("gpu[8-9]", action="clean")
+    assert (run.code, run.kinds) == (3, {"gpu8": "busy", "gpu9": "ok"})
+    assert cluster.on(8, "ls", "/var/cache") == "brctl\n"
+    forced = cluster.brctl("gpu8", "--force", action="clean")
+    cluster.on(8, "umount", "/var/lib")
+    assert (forced.code, forced.reports["gpu8"]["notes"]) == (0, [f"removed {CACHE}"])
+
+
 @pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash", "/usr/bin/tcsh", "/usr/bin/fish"])
 def test_another_user_with_another_shell(cluster: Cluster, shell: str) -> None:
     if not os.access(shell, os.X_OK):

@@ -12,7 +12,7 @@ from brctl.node.facts import Inventory, Kernel
 from brctl.node.frame import Frame, Unpacker, pack
 from brctl.node.host import Host
 from brctl.node.report import Mock, Report, dumps, loads
-from brctl.node.request import Request
+from brctl.node.request import TUNING, Request
 
 
 class Pipes:
@@ -61,6 +61,15 @@ def test_requests_are_answered_under_their_ids(pipes: Pipes) -> None:
     assert shown.inventory == checked.inventory
     assert shown.findings == ()
     assert {finding.check for finding in checked.findings} >= {"cpu-count", "gpu-count", "nic-speed"}
+
+
+def test_clean_waits_for_the_end_of_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, clean = load("cpu-only"), Request("cpu001", "clean")
+    assert agent.answer(host, clean).notes == ("nothing was left",)
+    monkeypatch.setattr(host, "read", {TUNING: ""}.get)
+    (error,) = agent.answer(host, clean).errors
+    assert (error.kind, error.message) == ("busy", "a tuning transaction is open: /var/lib/brctl/tune/open")
+    assert agent.answer(host, clean._replace(force=True)).errors == ()
 
 
 def test_what_is_no_request_gets_an_answer_too(pipes: Pipes) -> None:
