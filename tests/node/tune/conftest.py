@@ -1,12 +1,16 @@
 """Machines of a few interfaces, with what `ip` says of them."""
 
+import contextlib
 import json
 from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence
 
 import pytest
 
+from brctl.node import agent
 from brctl.node.host import BusyError
 from brctl.node.host.machine import Machine
+from brctl.node.report import Report, dumps, loads
+from brctl.node.request import Request, Tuning, Wanted
 
 Plain = Dict[str, Any]
 
@@ -83,3 +87,49 @@ def links() -> Callable[..., Plain]:
 @pytest.fixture
 def machine() -> Callable[..., Machine]:
     return make
+
+
+class Memory(Writes):
+    """One that also has a lock, which is always free."""
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:  # noqa: ARG002
+        return contextlib.nullcontext()
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Machine]:
+    """Loads a mocked machine, by its spec; what is written stays for the next time it is loaded, in memory."""
+    from brctl.mock import machines
+
+    overlays: Dict[str, Memory] = {}
+    monkeypatch.setattr(machines, "Overlay", lambda name: overlays.setdefault(name, Memory()))
+    return machines.load
+
+
+@pytest.fixture
+def ask(load: Callable[[str], Machine]) -> Callable[..., Report]:
+    """Does what `tune` does: `ask("dgx-h100", "tune-plan", mtu=9000)`. What Wanted does not have is of Tuning."""
+
+    def asked(machine: Any, action: str, **values: Any) -> Report:
+        host = load(machine) if isinstance(machine, str) else machine
+        wanted = Wanted(**{name: values.pop(name) for name in list(values) if name in Wanted._fields})
+        request = Request("n", action, tune=Tuning(wanted, **dict({"who": "op@admin"}, **values)))
+        return loads(Report, dumps(agent.answer(host, loads(Request, dumps(request)))))
+
+    return asked
+
+
+@pytest.fixture
+def changed(tmp_path: Any) -> Callable[..., str]:
+    """The spec of a machine like dgx-h100, whose first GPU differs: `changed(processes=[...])`."""
+
+    def spec(**first: Any) -> str:
+        from brctl.mock import machines
+
+        plain = machines._decode(machines._find("dgx-h100"))
+        plain["nvml"]["gpus"][0].update(first)
+        path = tmp_path / "machine.json"
+        path.write_text(json.dumps(plain))
+        return str(path)
+
+    return spec
