@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..node.request import Tuning, Wanted
-from .common import Command, FleetCommand, Group, common, completion
+from .common import Command, Common, FleetCommand, Group, common, completion
 from .errors import FOUND, CommandError, say
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def apply(
         reports = rolling()
     render.changes("tune apply", reports, form, run.common.quiet, run.common.verbose)
     tell_reports(reports, form, run.common.quiet)
+    _tell_what_waits(run.common, reports, within_s)
     raise typer.Exit(tune_code(reports))
 
 
@@ -239,6 +240,28 @@ def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) ->
         where = f"{run.config.path} has no tune section" if run.config else "there is no config"
         raise CommandError(f"nothing is wanted: {where}", "give it one, or name values: --set network.mtu=9000")
     return run._replace(targets=targets)
+
+
+def _tell_what_waits(given: Common, reports: Sequence[Report], within_s: float) -> None:
+    """What becomes of changes that have to be confirmed, with the command that does it, and with --quiet too."""
+    import shlex
+
+    from .errors import tell
+
+    states = {report.node: {each.state for each in report.transactions} for report in reports}
+    nodes = [node for node in states if "unconfirmed" in states[node]]
+    if not nodes:
+        return
+    command, who = ["brctl"], nodes[0]
+    for option, value in (("-c", given.config), ("--as", given.as_node), ("--mock", given.mock)):
+        command += [option, value] if value else []
+    if given.nodes:
+        from ClusterShell.NodeSet import NodeSet
+
+        who = str(NodeSet.fromlist(nodes))
+        command += ["-w", who]
+    what = f"{who}: what it is reached by was changed, and comes back by itself in {within_s:g} s"
+    tell(what, f"to keep it, over a new connection: {shlex.join([*command, 'tune', 'confirm'])}", "warning")
 
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:

@@ -43,6 +43,10 @@ It says at once that there is a shell, so that whatever fails before is the conn
 """
 
 
+_FRESH = ("-o", "ControlPath=none", "-o", "ControlMaster=no")
+"""A connection of its own: that one can be had is what a confirmation proves."""
+
+
 class Launch(NamedTuple):
     argv: tuple[str, ...]
     opening: bytes
@@ -67,9 +71,12 @@ class Launcher:
         if mock or (node == self._transport.here and request.action != "clean"):
             return Launch(agent_command(mock, node), pack(Frame("1", dumps(request).encode("ascii"))), direct=True)
         opening = _program("clean", request.force) if request.action == "clean" else self._enter
-        return Launch(self._argv(node, len(opening), via), opening, direct=False)
+        fresh = _FRESH if request.action == "tune-confirm" else ()
+        hop = ("-J", self._hop(via)) if via else ()
+        return Launch(self._argv(node, len(opening), (*fresh, *hop)), opening, direct=False)
 
-    def _argv(self, node: str, length: int, via: str | None) -> tuple[str, ...]:
+    def _argv(self, node: str, length: int, more: tuple[str, ...]) -> tuple[str, ...]:
+        """`more`: options of ssh."""
         transport = self._transport
         if node == transport.here:
             return "sh", "-c", BOOTSTRAP, "sh", str(length), sys.executable
@@ -79,8 +86,7 @@ class Launcher:
         if transport.kind == "exec":
             return (*(word.replace("%host", node) for word in transport.template), "sh", "-c", BOOTSTRAP, *words)
         # ssh hands one text to the login shell.
-        hop = ("-J", self._hop(via)) if via else ()
-        return *self.ssh, *hop, "--", node, f"exec sh -c '{BOOTSTRAP}' " + " ".join(words)
+        return *self.ssh, *more, "--", node, f"exec sh -c '{BOOTSTRAP}' " + " ".join(words)
 
     def _hop(self, gateway: str) -> str:
         """User and port of the command line are the nodes' alone: a hop must be told them."""

@@ -136,6 +136,8 @@ _LINK_WIDTH = "/sys/bus/pci/devices/{pci}/current_link_width"
 _LINK_SPEED = "/sys/bus/pci/devices/{pci}/current_link_speed"
 _NIC, _PORT = "/sys/class/net/{nic}/", "/sys/class/infiniband/{rdma}/ports/1/"
 _NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
+_RMEM_MAX, _WMEM_MAX = "/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"
+_GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
 
 _LOST = {"nvmlDeviceGetHandle*": "NVML_ERROR_GPU_IS_LOST", "*": "NVML_ERROR_GPU_IS_LOST"}
 _SECOND_NS = 10**9
@@ -292,6 +294,20 @@ KINDS: Tuple[Kind, ...] = (
         "automatic NUMA balancing is on",
         needs=_NUMA_BALANCING,
         files={_NUMA_BALANCING: "1\n"},
+    ),
+    Kind(
+        "governor-powersave",
+        "host",
+        "the governor of its first CPU is powersave",
+        needs=_GOVERNOR,
+        files={_GOVERNOR: "powersave\n"},
+    ),
+    Kind(
+        "small-buffers",
+        "host",
+        "sockets may ask for buffers of 208 KiB at most",
+        needs=_RMEM_MAX,
+        files={_RMEM_MAX: "212992\n", _WMEM_MAX: "212992\n"},
     ),
     Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
     Kind("no-library", "driver", "libnvidia-ml.so.1 is not installed"),

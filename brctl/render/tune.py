@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.text import Text
 
-from ..node.report import Change, Outcome, Report, Transaction
+from ..node.report import HOST, Change, Outcome, Report, Transaction
 from ..node.tune import Setting
 from .terminal import Column, Terminal, mocked
 
@@ -28,11 +28,33 @@ _STYLES = {
 }
 _QUIET = (Outcome.OK, Outcome.NA, Outcome.CHANGED, Outcome.RESTORED)
 """These call for nobody."""
+_UNTOUCHED = (Outcome.OK, Outcome.NA)
 _WIDE = 80
 """Columns from which on there is a table; below, a paragraph each."""
 
-Rows = list[tuple[Change, list[str]]]
-"""What is the same of several parts, and the names of those parts."""
+_MILDEST_FIRST = (
+    Outcome.NA,
+    Outcome.OK,
+    Outcome.RESTORED,
+    Outcome.CHANGED,
+    Outcome.PENDING_REBOOT,
+    Outcome.CAPPED,
+    Outcome.PENDING,
+    Outcome.NOT_ATTEMPTED,
+    Outcome.CONFLICT,
+    Outcome.REFUSED,
+)
+_AS_WANTED = "as wanted"
+
+
+class Row(NamedTuple):
+    """What is the same of several parts."""
+
+    change: Change
+    """Of the first of them."""
+    parts: list[str]
+    sources: list[str]
+    """Where it is read what the next boot gives."""
 
 
 def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: bool, verbose: bool) -> None:
@@ -49,7 +71,9 @@ def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: 
     counts = Counter(_worst(report) for report in reports if not report.errors)
     silent = sum(bool(report.errors) for report in reports)
     words = ([(f"{silent} no answer", "bold red")] if silent else []) + [
-        (f"{counts[outcome]} {outcome.value}", _STYLES[outcome]) for outcome in reversed(Outcome) if counts[outcome]
+        (f"{counts[outcome]} {outcome.value}", _STYLES[outcome])
+        for outcome in reversed(_MILDEST_FIRST)
+        if counts[outcome]
     ]
     terminal.line(Text.assemble((f"{len(reports)} nodes:", "bold"), *[part for word in words for part in ("  ", word)]))
     return None
@@ -103,18 +127,20 @@ def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bo
         terminal.line(
             "nothing is wanted of this host" if command in ("tune plan", "tune apply") else "nothing was done"
         )
-    rows = _alike(shown)
     wide = terminal.console.width >= _WIDE
+    rows = _alike([change for change in shown if wide or verbose or change.outcome not in _UNTOUCHED])
     if rows and wide:
         _table(terminal, command, rows)
-    for change, parts in rows:
-        details = [] if change.outcome in _QUIET and not verbose else list(_details(change))
+    for row in rows:
+        details = [] if row.change.outcome in _QUIET and not verbose else list(_details(row))
         if wide and details:
-            terminal.line(Text.assemble((f"{change.key}: ", "bold"), details[0]), 2)
+            several = sum(other.change.key == row.change.key for other in rows) > 1
+            what = f"{row.change.key} of {_named(row.parts)}" if several else row.change.key
+            terminal.line(Text.assemble((f"{what}: ", "bold"), details[0]), 2)
             for line in details[1:]:
                 terminal.line(line, 4)
         elif not wide:
-            _paragraph(terminal, command, change, parts, details)
+            _paragraph(terminal, command, row, details)
     for transaction in report.transactions:
         terminal.line(_closing(transaction))
 
@@ -129,24 +155,28 @@ def _title(terminal: Terminal, report: Report, name: str, found: Sequence[Change
     terminal.line(title)
 
 
-def _table(terminal: Terminal, command: str, rows: Rows) -> None:
+def _table(terminal: Terminal, command: str, rows: Sequence[Row]) -> None:
     """Of what is next at boot only where anybody tells."""
-    old, new = _TITLES.get(command, ("Before", "Now"))
-    columns = [Column("State"), Column("Setting", rank=1), Column("Part"), Column("Value", wrap=True)]
-    columns += [Column(old), Column(new)]
-    cells = [_row(command, change, parts) for change, parts in rows]
-    if any(change.boot for change, _ in rows):
-        columns.append(Column("Next boot", rank=2))
-        cells = [[*row, change.boot] for row, (change, _) in zip(cells, rows, strict=True)]
+    columns = [Column("State"), Column("Setting", rank=2), Column("Part"), Column("Value", wrap=True)]
+    columns += map(Column, _TITLES.get(command, ("Before", "Now")))
+    cells = [_cells(command, row) for row in rows]
+    if any(row.change.boot for row in rows):
+        columns.append(Column("Next boot", rank=1))
+        cells = [[*line, _boot(row.change)] for line, row in zip(cells, rows, strict=True)]
     terminal.table(columns, cells)
 
 
 _TITLES = {"tune plan": ("Live", "Wanted"), "tune rollback": ("Ours", "Now")}
 
 
-def _row(command: str, change: Change, parts: Sequence[str]) -> list[Text | str | None]:
+def _cells(command: str, row: Row) -> list[Text | str | None]:
+    change = row.change
     state = Text(change.outcome.value, style=_STYLES[change.outcome])
-    return [state, change.setting, _named(parts), change.key, *_values(command, change)]
+    return [state, change.setting, _named(row.parts), change.key, *_values(command, change)]
+
+
+def _boot(change: Change) -> str | None:
+    return _AS_WANTED if change.boot and change.boot == change.wanted else change.boot
 
 
 def _values(command: str, change: Change) -> tuple[str | None, str | None]:
@@ -157,49 +187,58 @@ def _values(command: str, change: Change) -> tuple[str | None, str | None]:
     return change.live if untouched else change.before, change.live
 
 
-def _paragraph(
-    terminal: Terminal, command: str, change: Change, parts: Sequence[str], details: Sequence[Text | str]
-) -> None:
-    head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), f"  {change.key} of {_named(parts)}")
-    terminal.line(head)
+def _paragraph(terminal: Terminal, command: str, row: Row, details: Sequence[Text | str]) -> None:
+    change = row.change
+    what = f"  {change.key} of {_named(row.parts)}"
+    terminal.line(Text.assemble((change.outcome.value, _STYLES[change.outcome]), what))
     old, new = _values(command, change)
-    boot = f"; next boot {change.boot}" if change.boot else ""
     told = new or "-" if old == new else f"{old or '-'} -> {new or '-'}"
-    terminal.line(told + boot, 2)
+    terminal.line(told + (f"; next boot {_boot(change)}" if change.boot else ""), 2)
     for line in details:
         terminal.line(line, 2)
 
 
-def _details(change: Change) -> Iterator[Text | str]:
+def _details(row: Row) -> Iterator[Text | str]:
+    change = row.change
     if change.reason:
         yield Text(change.reason, style=_STYLES[change.outcome])
     yield from change.effects
-    if change.boot_source:
-        yield Text(f"next boot: {change.boot or 'nothing'} ({change.boot_source})", style="dim")
+    if row.sources:
+        yield Text(f"next boot: {change.boot or 'nothing'} ({', '.join(row.sources)})", style="dim")
     if change.source:
         yield Text(f"recommended by: {change.source}", style="dim")
 
 
-def _alike(found: Sequence[Change]) -> Rows:
-    """Changes that differ in the part alone, as one."""
-    same: dict[object, tuple[Change, list[str]]] = {}
+def _alike(found: Sequence[Change]) -> list[Row]:
+    """Changes that differ in the part, and in the file that tells of the next boot, alone."""
+    same: dict[object, Row] = {}
     for change in found:
-        key = change._replace(subject=change.subject._replace(id="", name=""), fold="")
-        same.setdefault(key, (change, []))[1].append(change.subject.name)
+        quiet = change.outcome in _UNTOUCHED
+        key = change._replace(
+            subject=HOST, fold="", boot_source=None, effects=() if quiet else change.effects, source=None
+        )
+        row = same.setdefault(key, Row(change, [], []))
+        row.parts.append(change.subject.name)
+        if change.boot_source and change.boot_source not in row.sources:
+            row.sources.append(change.boot_source)
     return list(same.values())
 
 
-_NUMBERED = re.compile(r"(.*?)([0-9]+)$")
+_GPU = "GPU "
 
 
 def _named(parts: Sequence[str]) -> str:
-    """`GPU 0-7`, `ens1np0, ens2np0`"""
-    matches = [_NUMBERED.match(part) for part in parts]
-    stems = {match.group(1) for match in matches if match}
-    numbers = sorted(int(match.group(2)) for match in matches if match)
-    if len(parts) > 1 and len(numbers) == len(parts) and len(stems) == 1 and stems.pop() == "GPU ":
-        return "GPU " + ",".join(_runs(numbers))
-    return ", ".join(parts)
+    """`GPU 0-7`, `ens[1-8]np0`"""
+    if len(parts) == 1:
+        return parts[0]
+    numbers = [part[len(_GPU) :] for part in parts if part.startswith(_GPU)]
+    if len(numbers) == len(parts) and all(map(str.isdigit, numbers)):
+        return _GPU + ",".join(_runs(sorted(map(int, numbers))))
+    if any(" " in part for part in parts):
+        return ", ".join(parts)
+    from ..fleet.fold import node_set  # interfaces are numbered as nodes are
+
+    return node_set(parts)
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[str]:
@@ -232,7 +271,7 @@ _HISTORY = (
 
 
 def _history_row(it: Transaction) -> list[Text | str | None]:
-    done = sum(change.outcome is not Outcome.OK for change in it.changes)
+    done = sum(change.outcome not in _UNTOUCHED for change in it.changes)
     return [it.id, _when(it), it.state, str(done), it.who, it.config_hash, it.boot_id[:8] or None]
 
 
@@ -240,8 +279,9 @@ def _transaction(terminal: Terminal, it: Transaction) -> None:
     terminal.line()
     terminal.line(Text.assemble((it.id, "bold"), f"  {it.state}  {_when(it)} UTC  by {it.who}"))
     terminal.line(Text(f"config {it.config_hash or '-'}, boot {it.boot_id or '-'}", style="dim"), 2)
-    for change, parts in _alike([change for change in it.changes if change.outcome is not Outcome.OK]):
-        head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), f"  {change.key} of {_named(parts)}: ")
+    for row in _alike([change for change in it.changes if change.outcome not in _UNTOUCHED]):
+        change, what = row.change, f"  {row.change.key} of {_named(row.parts)}: "
+        head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), what)
         terminal.hanging(Text("  "), head + Text(f"{change.before or '-'} -> {change.live or '-'}"), 4)
         if change.reason:
             terminal.line(change.reason, 6)
@@ -256,5 +296,4 @@ def _content(report: Report) -> object:
 
 
 def _worst(report: Report) -> Outcome:
-    order = list(Outcome)
-    return max((change.outcome for change in report.changes), key=order.index, default=Outcome.OK)
+    return max((change.outcome for change in report.changes), key=_MILDEST_FIRST.index, default=Outcome.OK)

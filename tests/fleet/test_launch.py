@@ -50,6 +50,11 @@ def test_ssh_as_it_is_set_up() -> None:
     assert it.argv[-1].endswith(f"' sh {len(it.opening)} python3")
 
 
+def test_a_confirmation_comes_over_a_connection_of_its_own() -> None:
+    it = Launcher(Transport(), 4).launch("gpu001", Request("gpu001", "tune-confirm"), None)
+    assert it.argv[3:8] == ("-o", "ControlPath=none", "-o", "ControlMaster=no", "--")
+
+
 def test_exec_is_no_shell_command() -> None:
     transport = Transport("exec", ("srun", "-N1", "-w", "%host", "--job-name=x-%host"))
     it = Launcher(transport, 4).launch("gpu001", CHECK, None)

@@ -21,6 +21,7 @@ from compose_parts import (
     sysctl_files,
     system_files,
 )
+from compose_tune import distribution_files
 
 RELEASE = "6.8.0-45-generic"
 BOOT_ID = "6f1b5c1e-0d0b-4b6c-9a43-2f6f1f0a7c11"
@@ -81,6 +82,7 @@ def machine() -> dict[str, Any]:
             **memory_files(CPU, (263851008, 264179712)),
             "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
             **sysctl_files(SYSCTLS),
+            **distribution_files(RELEASE, CPU),
             "/proc/self/mounts": MOUNTS,
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},

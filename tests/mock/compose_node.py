@@ -25,6 +25,7 @@ from compose_parts import (
     sysctl_files,
     system_files,
 )
+from compose_tune import distribution_files, kept_files
 
 _DAY_S = 86400.0
 
@@ -122,6 +123,8 @@ def machine(node: Node) -> dict[str, Any]:
             "/etc/security/limits.d/50-memlock.conf": "* soft memlock unlimited\n* hard memlock unlimited\n",
             "/proc/self/limits": _LIMITS,
             **sysctl_files(node.sysctls),
+            **distribution_files(node.release, node.cpu),
+            **kept_files(node.sysctls),
             "/proc/self/mounts": _MOUNTS + node.mounts,
             **pci_files(devices[address] for address in sorted(devices)),
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},

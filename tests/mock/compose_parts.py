@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from os.path import dirname, relpath
 from typing import NamedTuple
 
-Entry = str | dict[str, str]
+Entry = str | dict[str, str | list[str]]
 Files = dict[str, Entry]
 
 EINVAL: Entry = {"errno": "EINVAL"}

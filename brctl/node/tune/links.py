@@ -89,10 +89,15 @@ class Stack:
 
     def below(self, name: str) -> List[str]:
         """What it stands on: its parent, its ports, its physical function."""
-        link = self.links.get(name)
         ports = [one.name for one in self.links.values() if one.master == name]
-        parent = link.parent if link else None
-        return [one for one in (parent, self._functions.get(name), *ports) if one in self.links]
+        carrier = self.carrier(name)
+        return [carrier, *ports] if carrier else ports
+
+    def carrier(self, name: str) -> Optional[str]:
+        """What its frames leave through: its parent, or its physical function."""
+        link = self.links.get(name)
+        carrier = (link.parent if link else None) or self._functions.get(name)
+        return carrier if carrier in self.links else None
 
     def above(self, name: str) -> List[str]:
         return [one for one in self.links if name in self.below(one)]

@@ -90,10 +90,10 @@ def refusal(case: Case, link: Link) -> Optional[str]:
     denied = _denied(case.host, link)
     if denied:
         return denied
-    parent = case.then.get(link.parent or "")
-    if parent is not None and want + link.overhead_bytes > parent:
+    carrier = stack.carrier(link.name)
+    if carrier and want + link.overhead_bytes > case.then[carrier]:
         text = "{} needs {} under it, and {} has {}"
-        return text.format(link.name, want + link.overhead_bytes, link.parent, parent)
+        return text.format(link.name, want + link.overhead_bytes, carrier, case.then[carrier])
     return _loses_ipv6(case, link)
 
 
@@ -162,11 +162,11 @@ def _above(case: Case, link: Link, name: str) -> Iterator[str]:
         text = "{} follows: {} -> {}" + (", unless somebody has set it" if one.kind == "bridge" else "")
         yield text.format(*_course(case, name))
         return
-    under = case.then.get(one.parent or case.stack._functions.get(name, ""))
-    if under is not None and one.mtu + one.overhead_bytes > under:
+    carrier = case.stack.carrier(name)
+    if carrier and one.mtu + one.overhead_bytes > case.then[carrier]:
         text = "{} breaks: it sends up to {} bytes, and {} will carry {}: set it to {} first"
-        most = under - one.overhead_bytes
-        yield text.format(name, one.mtu + one.overhead_bytes, one.parent or "its port", under, most)
+        most = case.then[carrier] - one.overhead_bytes
+        yield text.format(name, one.mtu + one.overhead_bytes, carrier, case.then[carrier], most)
     elif case.want > link.mtu and one.kind != "bridge":
         yield "{} stays at {}".format(name, one.mtu)
 

@@ -1,7 +1,7 @@
 """netplan: what was rendered tells the name of a definition; its files, in YAML, tell the MTU.
 
-There is no YAML in Python's standard library. What netplan's files consist of, mappings by indentation, is read here;
-a definition in braces is not, and then brctl keeps its hands off.
+There is no YAML in Python's standard library. What netplan's files consist of, mappings by indentation, is read here,
+and a definition in braces; where there is neither, brctl keeps its hands off.
 """
 
 import json
@@ -19,6 +19,7 @@ _FOLDERS = tuple(folder + "/netplan" for folder in ("/run", "/etc", "/lib"))
 _OWN = "90-brctl-{}.yaml"
 _KEY = re.compile(r"""( *)(["']?)([^"'\s#-][^"'#:]*)\2:(?:\s+(.*?))?\s*(?:\s#.*)?$""")
 _ITEM = re.compile(r"""( *)- +["']?([\w.-]+)["']?\s*(?:#.*)?$""")
+_IN_BRACES = re.compile(r"[{,]\s*mtu:\s*(\d+)")
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*\Z")
 
 
@@ -38,8 +39,8 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
     if not found:
         return Claim(NAME, True, hindrance="netplan made its setting, but no file says so in a form that brctl reads")
     section = found[0][1].path[1]
-    mtus = [(path, value) for path, value in found if value.path[3:] == ("mtu",) and value.text.isdigit()]
-    winner, mtu = mtus[-1] if mtus else ("", None)
+    mtus = [(path, value.line, mtu) for path, value in found for mtu in _mtus(value)]
+    winner, line, mtu = mtus[-1] if mtus else ("", 0, None)
 
     def keep(wanted: int) -> Kept:
         path = _own_path(name, winner)
@@ -47,8 +48,8 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
         draft.values[path] = text
         return Kept((whole(path, text),), (("netplan", "generate"),))
 
-    source = "{}:{}".format(winner, mtu.line) if mtu else None
-    return Claim(NAME, True, int(mtu.text) if mtu else None, source, keep)
+    source = "{}:{}".format(winner, line) if mtus else None
+    return Claim(NAME, True, mtu, source, keep)
 
 
 def parse(text: str) -> Iterator[Value]:
@@ -81,6 +82,14 @@ def _found(draft: Foreseen, name: str) -> List[Tuple[str, Value]]:
     """What the files say of a definition, in the order in which they are merged."""
     every = ((path, value) for path in paths(draft, _FOLDERS, ".yaml") for value in parse(read(draft, path)))
     return [one for one in every if len(one[1].path) > 2 and (one[1].path[0], one[1].path[2]) == ("network", name)]
+
+
+def _mtus(value: Value) -> Iterator[int]:
+    """Of a line `mtu: 9000`, or a definition in braces."""
+    if value.path[3:] == ("mtu",) and value.text.isdigit():
+        yield int(value.text)
+    elif not value.path[3:]:
+        yield from (int(found) for found in _IN_BRACES.findall(value.text))
 
 
 def _members(found: List[Tuple[str, Value]]) -> List[str]:

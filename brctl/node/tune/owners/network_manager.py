@@ -31,7 +31,7 @@ def profile(draft: Foreseen, ifindex: int) -> Optional[Profile]:
         return None
     for path in (*paths(draft, _FOLDERS), *paths(draft, [_IFCFG])):
         text = read(draft, path)
-        if any(entry.option in ("uuid", "UUID") and entry.value == uuid for entry in parse(text)):
+        if any(entry.option in ("uuid", "UUID") and entry.value.strip('"') == uuid for entry in parse(text)):
             return Profile(path, text)
     return Profile("", "")
 

@@ -29,7 +29,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     wanted = scene.want.power_limits
     if not wanted:
         return
-    gpus, refused = split(scene, _ID, _KEY, "a power limit")
+    gpus, refused = split(scene, _ID, _KEY, _wish(wanted))
     yield from refused
     meant = [gpu for gpu in gpus if _chosen(gpu, wanted)]
     if gpus and not meant:
@@ -42,7 +42,7 @@ def plan(scene: Scene) -> Iterator[Step]:
 
 def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
     limits, watts = gpu.limits, _watts(gpu, wanted)
-    change = Change(_ID, subject(gpu), _KEY, Outcome.OK)
+    change = Change(_ID, subject(gpu), _KEY, Outcome.OK, _wish(wanted))
     if limits is None or limits.power_limit_watts is None or watts is None:
         return Step(change._replace(outcome=Outcome.REFUSED, reason="this GPU has no power limit that can be set"))
     at_boot, source = _at_boot(scene, gpu)
@@ -69,6 +69,13 @@ def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
         )
         return Step(change._replace(outcome=Outcome.CAPPED, reason=why))
     return Step(change)
+
+
+def _wish(wanted: Sequence[PowerLimit]) -> str:
+    first = wanted[0]
+    if len(wanted) > 1:
+        return "by model"
+    return _text(first.watts) if first.watts is not None else "{:g} % of the default".format(first.percent or 0)
 
 
 def _chosen(gpu: Gpu, wanted: Sequence[PowerLimit]) -> Optional[PowerLimit]:

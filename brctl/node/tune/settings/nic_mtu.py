@@ -15,7 +15,7 @@ Below 1280 the kernel takes every IPv6 address off an interface and does not bri
 By hand: `ip link set dev NAME mtu 9000`; to see it: `ip -d link show dev NAME`.
 """
 
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 from ...deadline import HungError
 from ...diagnose import parts, ports
@@ -65,31 +65,40 @@ def _step(case: Case, name: str) -> Step:
     reason = refusal(case, link) if link.mtu != case.want else None
     if reason:
         return _refused(change, reason)
-    held, kept = _held(case, link)
+    held, kept = _held(case, link, case.want)
     change = change._replace(boot=None if held.mtu is None else str(held.mtu), boot_source=held.source)
     change = change._replace(effects=change.effects + effects(case, link) + held.warnings)
     if case.persist and held.mtu != case.want and kept is None:
         return _refused(change, held.hindrance or "")
+    made = [kept] if kept else []
+    made += [also for one in _dragged(case, link) for also in _kept_too(case, one)]
     return Step(
-        change._replace(effects=change.effects + (kept.effects if kept else ())),
+        change._replace(effects=change.effects + tuple(text for one in made for text in one.effects)),
         live=_writes(case, link),
-        boot=kept.writes if kept else (),
-        after=kept.after if kept else (),
+        boot=tuple(write for one in made for write in one.writes),
+        after=tuple(command for one in made for command in one.after),
         needs=_needs(case, link),
         management=link.mtu != case.want and case.management.has(name),
     )
 
 
-def _held(case: Case, link: Link) -> Tuple[Holding, Optional[Kept]]:
+def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
     """What the next boot gives, and what it takes for another."""
     try:
         held = holding(case.draft, link)
-        kept = held.keep(case.want) if held.keep and case.persist and held.mtu != case.want else None
+        kept = held.keep(want) if held.keep and case.persist and held.mtu != want else None
     except (OSError, ValueError) as error:
         return Holding(
             None, None, None, str(error), ("what the next boot gives it cannot be told: " + str(error),)
         ), None
     return held, kept
+
+
+def _kept_too(case: Case, link: Link) -> Tuple[Kept, ...]:
+    """A VLAN that the files give more than what it stands on would not come up."""
+    want = case.then[link.name]
+    held, kept = _held(case, link, want)
+    return (kept,) if kept and (held.mtu or 0) > want else ()
 
 
 def _change(name: str, want: int, live: Optional[int] = None) -> Change:
@@ -107,10 +116,14 @@ def _writes(case: Case, link: Link) -> Tuple[Write, ...]:
     bridge whose MTU was written follows no more."""
     if link.mtu == case.want:
         return ()
-    dragged = [case.stack.links[name] for name in case.stack.all_above(link.name) if name not in case.chosen]
-    dragged = [one for one in dragged if one.kind != "bridge" and case.then[one.name] < one.mtu]
-    lower = sorted(dragged, key=lambda one: case.stack.depth(one.name), reverse=True)
-    return tuple(_write(one.name, case.then[one.name]) for one in (*lower, link))
+    return tuple(_write(one.name, case.then[one.name]) for one in (*_dragged(case, link), link))
+
+
+def _dragged(case: Case, link: Link) -> List[Link]:
+    """What comes down with it, the topmost first."""
+    above = [case.stack.links[name] for name in case.stack.all_above(link.name) if name not in case.chosen]
+    found = [one for one in above if one.kind != "bridge" and case.then[one.name] < one.mtu]
+    return sorted(found, key=lambda one: case.stack.depth(one.name), reverse=True)
 
 
 def _write(name: str, mtu: int) -> Write:

@@ -128,7 +128,7 @@ def _lasting(case: _Case, key: str, change: Change, live: Tuple[Write, ...]) -> 
     if not case.scene.persist or sysctl_keys.same(change.boot or "", wanted):
         return Step(change, live)
     if not sysctl_keys.same(then.value or "", wanted):
-        reason = "{} is read after {} and sets {}: change it there".format(then.source, sysctl_files.OURS, then.value)
+        reason = "{} sets {} and would win over {}: change it there".format(then.source, then.value, sysctl_files.OURS)
         return _refused(change, reason)
     return Step(change, live, (Write(Place("file", sysctl_files.OURS), file_value(case.text)),))
 
