@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..config.find import choose
 from ..fleet.order import Limits, Order
 from ..fleet.transport import Transport, TransportError
-from ..node.request import Expected, Override, Request
+from ..node.request import Communication, Expected, Override, Request
 from ..render.progress import ProgressLine
 from .common import Common
 from .errors import INCOMPLETE, CommandError
@@ -32,19 +32,21 @@ class Target(NamedTuple):
     expected: Expected
     overrides: tuple[Override, ...]
     mock: str | None
+    comm: Communication = Communication()
 
     def request(self, action: str) -> Request:
-        return Request(self.node, action, self.expected, self.overrides)
+        return Request(self.node, action, self.expected, self.overrides, comm=self.comm)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:
     """Of a node; what the config says of the cluster as a whole holds for one that it does not know."""
     if config is None:
         return Target(name, Expected(), (), mock)
-    from ..config.resolve import expected, thresholds
+    from ..config.resolve import communication, expected, thresholds
 
     node = config.node(name)
-    return Target(name, expected(node), thresholds(node), mock)
+    comm = communication(node, config.settings.topology.kind)
+    return Target(name, expected(node), thresholds(node), mock, comm)
 
 
 class FleetSession(NamedTuple):

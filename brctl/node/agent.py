@@ -31,6 +31,11 @@ def answer(host: Host, request: Request) -> Report:
     if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
         return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
     seen = inventory(host)
+    if request.action == "comm":
+        from .comm.sources import environment  # of no use to the others
+
+        jobs = environment(host, seen, request.expected, request.comm)
+        return Report(request.node, began, time.monotonic() - clock, host.mock, seen, environment=jobs)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":
         findings = engine.run(seen, request.expected, request.overrides, tags=("inventory",))

@@ -60,11 +60,35 @@ class Override(NamedTuple):
     value: float
 
 
+class Setenv(NamedTuple):
+    """A variable that the config gives as it is."""
+
+    name: str
+    value: str
+
+
+class Communication(NamedTuple):
+    """What `comm` of the config says of a node's jobs."""
+
+    backend: str = "nccl"
+    """`nccl` or `npo`"""
+    framework: Optional[str] = None
+    """`megatron-tp`, `fsdp` or `ddp`"""
+    rails: Optional[int] = None
+    dscp: Optional[int] = None
+    rail_only: bool = False
+    """Rails have no switch in common."""
+    env: Tuple[Setenv, ...] = ()
+    pid: Optional[int] = None
+    """A process whose environment is asked for."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
     """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
-    `clean` removes what brctl left."""
+    `clean` removes what brctl left; `comm` renders the communication environment."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
+    comm: Communication = Communication()
