@@ -30,6 +30,10 @@ def answer(host: Host, request: Request) -> Report:
         return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
     if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
         return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
+    if request.action.startswith("tune-"):
+        from .tune import actions  # of no use to the others
+
+        return actions.answer(host, request)
     seen = inventory(host)
     if request.action == "comm":
         from .comm.sources import environment  # of no use to the others

@@ -89,6 +89,71 @@ class Environment(NamedTuple):
     """Of the process that was asked for: what concerns communication, a variable on each line, and nothing else."""
 
 
+class Outcome(Enum):
+    """Of a Change: what plan found, or what became of it."""
+
+    OK = "ok"
+    """It was as wanted already."""
+    PENDING = "pending"
+    CHANGED = "changed"
+    RESTORED = "restored"
+    NA = "n/a"
+    """This machine has no such part, and nothing was wanted of it that matters: `0` of a switch that is not there."""
+    CAPPED = "capped out of band"
+    """Written and read back, but something else (a BMC) holds it lower."""
+    PENDING_REBOOT = "pending reboot"
+    NOT_ATTEMPTED = "not attempted"
+    """What it depends on failed, or the run ended before its turn."""
+    CONFLICT = "conflict"
+    """Rollback: somebody else changed it since; it was left alone."""
+    REFUSED = "refused"
+    """Impossible here, or the machine said no; `reason` says why, in words."""
+
+
+class Change(NamedTuple):
+    """One value of one part of a machine, as it is, will be and should be."""
+
+    setting: str
+    """The id of the Setting: `nic-mtu`."""
+    subject: Subject
+    key: str
+    """Which value of the part, for people: `mtu`, `net.core.rmem_max`, `power limit`."""
+    outcome: Outcome
+    wanted: Optional[str] = None
+    live: Optional[str] = None
+    """As it is now, read back after a write. None: it is not there, or cannot be read."""
+    before: Optional[str] = None
+    """As it was before a write."""
+    boot: Optional[str] = None
+    """What the next boot will give, as far as files tell; None: they say nothing of it."""
+    boot_source: Optional[str] = None
+    """What decides that: `/etc/sysctl.d/99-zz-brctl.conf:3`."""
+    reason: Optional[str] = None
+    """Why it is refused, not attempted, capped or in conflict."""
+    effects: Tuple[str, ...] = ()
+    """What else happens when it is written: a bridge that follows, a link that bounces."""
+    source: Optional[str] = None
+    """Who recommends the wanted value."""
+    fold: str = ""
+    """Equal on two nodes where the same thing is done to the same part."""
+
+
+class Transaction(NamedTuple):
+    """What one `tune apply` did, as the node's journal has it."""
+
+    id: str
+    state: str
+    """`open`, `unconfirmed`, `done`, `failed` (some of it) or `rolled back`."""
+    time: float
+    """Seconds since the epoch."""
+    who: str
+    """`root@admin1`, or `alice (sudo) from 10.0.0.7`."""
+    boot_id: str
+    config_hash: Optional[str] = None
+    """The first characters of the SHA-256 of what was wanted."""
+    changes: Tuple[Change, ...] = ()
+
+
 class NodeError(NamedTuple):
     """A node that gave no Report, or a broken one."""
 
@@ -124,6 +189,10 @@ class Report(NamedTuple):
     """What hindered nothing and should be known: a login that prints, a connection that took several attempts."""
     environment: Optional[Environment] = None
     """Of `tune env`."""
+    changes: Tuple[Change, ...] = ()
+    """Of `tune`, in the order in which they are (or would be) made."""
+    transactions: Tuple[Transaction, ...] = ()
+    """Of `tune history` and of what was applied, newest first."""
     bundle: Optional[str] = None
     """What `brctl diagnose bundle` writes: this machine as JSON text, in the form that `--mock FILE` reads."""
     schema_version: int = SCHEMA_VERSION

@@ -83,6 +83,61 @@ class Communication(NamedTuple):
     """A process whose environment is asked for."""
 
 
+class PowerLimit(NamedTuple):
+    """Of one model of GPU, or of all; either watts or percent of the default."""
+
+    model: Optional[str] = None
+    watts: Optional[float] = None
+    percent: Optional[float] = None
+
+
+class Clocks(NamedTuple):
+    min_mhz: int
+    max_mhz: int
+
+
+class KernelParameter(NamedTuple):
+    key: str
+    """As the config writes it: `net.ipv4.conf.eth0/100.arp_ignore` is of the interface eth0.100."""
+    value: str
+    """As /proc/sys takes it: `4096 131072 67108864`."""
+
+
+class Wanted(NamedTuple):
+    """What `tune` of the config says of one node. None and empty: it is left as it is."""
+
+    mtu: Optional[int] = None
+    interfaces: Optional[str] = None
+    """Shell patterns, comma between them. None: those that ExpectedNics names."""
+    sysctls: Tuple[KernelParameter, ...] = ()
+    numa_balancing: Optional[int] = None
+    """A bit mask: 1 normal, 2 tiering."""
+    power_limits: Tuple[PowerLimit, ...] = ()
+    persistence_mode: Optional[bool] = None
+    locked_clocks: Optional[Clocks] = None
+    cpu_governor: Optional[str] = None
+    transparent_hugepage: Optional[str] = None
+    memlock: Optional[str] = None
+    """Bytes, or `unlimited`."""
+
+
+class Tuning(NamedTuple):
+    """What `tune` is asked to do."""
+
+    wanted: Wanted = Wanted()
+    settings: Tuple[str, ...] = ()
+    """Ids of those that are meant; the admin side has applied --only and --skip."""
+    persist: bool = False
+    atomic: bool = False
+    allow_mgmt: bool = False
+    force_busy: bool = False
+    confirm_within_s: float = 120.0
+    who: str = ""
+    config_hash: Optional[str] = None
+    transaction: Optional[str] = None
+    """The one to roll back, confirm or show; None: the newest."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
@@ -92,3 +147,8 @@ class Request(NamedTuple):
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     comm: Communication = Communication()
+    `clean` removes what brctl left; `tune-plan`, `tune-apply`, `tune-rollback`, `tune-confirm` and `tune-history` are
+    what the commands of `tune` do."""
+    expected: Expected = Expected()
+    overrides: Tuple[Override, ...] = ()
+    tune: Tuning = Tuning()

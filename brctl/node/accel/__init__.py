@@ -33,6 +33,24 @@ class AcceleratorError(Exception):
         self.message = message
 
 
+class Setters(Protocol):
+    """What may be set of one GPU. All of it needs root, and is lost when the driver is loaded anew (nvml.h).
+
+    Every method raises AcceleratorError, also where the part does not support it.
+    """
+
+    def set_persistence_mode(self, on: bool) -> None:
+        """Keep the driver loaded while nobody uses the GPU."""
+
+    def set_power_limit(self, watts: float) -> None: ...
+
+    def lock_clocks(self, least_mhz: int, most_mhz: int) -> None:
+        """Hold the SM clock in a range. There is no call that reads it back."""
+
+    def unlock_clocks(self) -> None:
+        """Let the SM clock be what it is by default."""
+
+
 class Accelerator(Protocol):
     index: int
 
@@ -69,6 +87,9 @@ class Accelerator(Protocol):
 
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         """The devices that the part is divided into; None where it is whole."""
+
+    def setters(self) -> Optional[Setters]:
+        """None where brctl sets nothing of this vendor's parts."""
 
 
 class Pci(NamedTuple):

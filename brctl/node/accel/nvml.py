@@ -20,7 +20,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import NVIDIA, AcceleratorError, Pci, nvml_mig, nvml_processes
+from . import NVIDIA, AcceleratorError, Pci, Setters, nvml_mig, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
@@ -281,6 +281,11 @@ class NvmlGpu:
         if not self._read_tuple("nvmlDeviceGetMigMode", 2)[0]:
             return None
         return nvml_mig.read(self._calls)
+
+    def setters(self) -> Optional[Setters]:
+        from .nvml_set import NvmlSetters  # of no use to those who look
+
+        return NvmlSetters(self._calls)
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:
         value: Optional[int] = member(utilization, name)

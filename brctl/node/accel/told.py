@@ -13,7 +13,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import AcceleratorError, Run
+from . import AcceleratorError, Run, Setters
 
 
 def ask(run: Run, *argv: str) -> str:
@@ -98,4 +98,7 @@ class ToldGpu:
         return None
 
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
+        return None
+
+    def setters(self) -> Optional[Setters]:
         return None

@@ -3,6 +3,7 @@ import os
 import subprocess
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any, List
 
 import pytest
@@ -177,3 +178,21 @@ def test_the_end_of_the_agent_ends_its_commands(monkeypatch: pytest.MonkeyPatch,
     state = Local().read("/proc/{}/stat".format(child))
     assert state is None or state.split()[2] == "Z"  # whoever is its parent now may be slow to notice
     assert not local._starting.acquire(timeout=0.01)  # nothing new starts
+
+
+@pytest.mark.real
+def test_who_may_write(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "value")
+    (tmp_path / "value").write_text("1\n")
+    assert Local().denies(path) is None
+    os.chmod(path, 0o444)
+    assert Local().denies(path) == errno.EACCES
+    os.chmod(path, 0o644)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # noqa: ARG005
+    assert Local().denies(path) == errno.EACCES  # root of a user namespace, who does not own it
+    with pytest.raises(OSError, match="No such file"):
+        Local().denies(path + ".none")
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))  # noqa: ARG005
+    assert Local().denies(path) == errno.EROFS
+    assert (tmp_path / "value").read_text() == "1\n"

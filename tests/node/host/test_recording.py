@@ -2,7 +2,7 @@ import errno
 import json
 import threading
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -12,7 +12,7 @@ from brctl.node import deadline
 from brctl.node.accel import Library
 from brctl.node.deadline import HungError
 from brctl.node.facts import Inventory
-from brctl.node.host import Completed, Host
+from brctl.node.host import BusyError, Completed, Host
 from brctl.node.host.local import Local
 from brctl.node.host.machine import Machine
 from brctl.node.host.recording import Recording
@@ -184,6 +184,7 @@ def test_only_a_real_host_gives_a_recorded_machine() -> None:
 def test_a_write_goes_to_the_host(recording: Recording) -> None:
     with pytest.raises(OSError, match="Read-only"):
         recording.write("/sys/devices/eth0/mtu", "9000\n")
+    assert recording.denies("/sys/devices/eth0/mtu") == errno.EROFS
     assert recorded(recording)["files"] == {}
 
 
@@ -223,6 +224,21 @@ class Changing:
         return None
 
     def write(self, path: str, text: str) -> None: ...
+
+    def denies(self, path: str) -> Optional[int]:  # noqa: ARG002
+        return None
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        return path.encode()
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None: ...
+
+    def remove(self, path: str) -> None: ...
+
+    def append(self, path: str, data: bytes) -> None: ...
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:  # noqa: ARG002
+        raise BusyError(holder)
 
     def run(self, argv: Sequence[str], limit_s: float = 1.0) -> Optional[Completed]:  # noqa: ARG002
         return None

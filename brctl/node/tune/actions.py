@@ -1,0 +1,71 @@
+"""What the agent does for the commands of `tune`."""
+
+import time
+from typing import Callable, Dict, Optional
+
+from ..host import BusyError, Host
+from ..probe import inventory
+from ..report import NodeError, Report
+from ..request import Request
+from . import apply, engine, journal, undo
+from .places import in_words
+
+_BLANK = Report("", 0.0, 0.0)
+
+
+def answer(host: Host, request: Request) -> Report:
+    """Do what is asked; what hinders it stands in the Report's `errors`."""
+    began, clock = time.time(), time.monotonic()
+    try:
+        report = _ACTIONS[request.action](host, request)
+    except (apply.NotStartedError, journal.JournalError) as error:
+        report = _failed("tune-error", str(error), getattr(error, "hint", None))
+    except BusyError as error:
+        report = _failed("busy", "another brctl is at work: {}".format(error), "try again when it is done")
+    except OSError as error:
+        what = "{}: {}".format(error.filename, in_words(error)) if error.filename else in_words(error)
+        report = _failed("tune-error", what)
+    return report._replace(node=request.node, time=began, elapsed_s=time.monotonic() - clock, mock=host.mock)
+
+
+def _plan(host: Host, request: Request) -> Report:
+    found = engine.plan(host, inventory(host), request)
+    unfinished = engine.unfinished(host)
+    return _BLANK._replace(changes=found.changes, notes=(unfinished,) if unfinished else ())
+
+
+def _apply(host: Host, request: Request) -> Report:
+    with host.lock(journal.LOCK, _holder(request)):
+        unfinished = engine.unfinished(host)
+        if unfinished:
+            raise apply.NotStartedError(unfinished)
+        done = apply.apply(host, lambda: inventory(host), request)
+    return _BLANK._replace(changes=done.changes, transactions=(done.transaction,) if done.transaction else ())
+
+
+def _rollback(host: Host, request: Request) -> Report:
+    with host.lock(journal.LOCK, _holder(request)):
+        done = undo.rollback(host, request.tune.transaction, request.tune.who)
+    return _BLANK._replace(changes=done.changes, transactions=(done.transaction,))
+
+
+def _history(host: Host, request: Request) -> Report:
+    name = request.tune.transaction
+    found = (journal.load(host, name),) if name else tuple(journal.logs(host))
+    return _BLANK._replace(transactions=tuple(log.told() for log in found))
+
+
+def _holder(request: Request) -> str:
+    return "{}: brctl {}".format(request.tune.who or "somebody", request.action.replace("-", " "))
+
+
+def _failed(kind: str, message: str, hint: Optional[str] = None) -> Report:
+    return _BLANK._replace(errors=(NodeError(kind, message, hint),))
+
+
+_ACTIONS: Dict[str, Callable[[Host, Request], Report]] = {
+    "tune-plan": _plan,
+    "tune-apply": _apply,
+    "tune-rollback": _rollback,
+    "tune-history": _history,
+}

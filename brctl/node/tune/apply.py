@@ -1,0 +1,220 @@
+"""Makes a plan true: journal, write, read back, Step by Step; then what lasts; then it plans again and tells."""
+
+import threading
+from functools import partial
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+from ..deadline import HungError, run_all
+from ..facts import Inventory
+from ..host import Host
+from ..report import Change, Outcome, Transaction
+from ..request import Request
+from . import Step, Write, engine, journal, step_name
+from .engine import Plan
+from .journal import Entry, Journal
+from .places import Places, WriteError, half_written, in_words, same
+from .undo import run_commands, take_back
+
+Look = Callable[[], Inventory]
+"""Reads the machine anew."""
+
+_stopping = threading.Event()
+_idle = threading.Event()
+_idle.set()
+
+
+class Applied(NamedTuple):
+    changes: Tuple[Change, ...]
+    transaction: Optional[Transaction] = None
+    """None: nothing was to do, or nothing was touched."""
+
+
+class NotStartedError(Exception):
+    """Nothing was touched; the message says why, `hint` what to do."""
+
+    def __init__(self, message: str, hint: Optional[str] = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def stop(limit_s: float) -> None:
+    """Let the write that is being done come to its end, and no other begin. Returns then, or after the limit."""
+    _stopping.set()
+    _idle.wait(limit_s)
+
+
+def apply(host: Host, look: Look, request: Request) -> Applied:
+    """Plan, do what is pending, and give what came of it. Whoever calls holds the lock. Raises NotStartedError."""
+    before = engine.plan(host, look(), request)
+    if before.refused:
+        why = "nothing was touched: {} is impossible here".format(step_name(before.refused[0]).replace("  ", " "))
+        left = [_left(change, why) for change in before.changes]
+        return Applied(tuple(left))
+    if not before.pending:
+        return Applied(before.changes)
+    try:
+        run = _Run(host, look, request, before)
+    except OSError as error:
+        raise NotStartedError("the journal cannot be written: {}".format(in_words(error))) from None
+    _idle.clear()
+    try:
+        return run.go()
+    finally:
+        _idle.set()
+
+
+class _Run:
+    """One transaction."""
+
+    def __init__(self, host: Host, look: Look, request: Request, plan: Plan) -> None:
+        self._host, self._look, self._request, self._plan = host, look, request, plan
+        self._places = Places(host)
+        self._failed: Dict[str, Change] = {}
+        """By step_name: those that came to nothing, and why."""
+        self._entries: List[Entry] = []
+        self._journal = journal.begin(host, request)
+
+    def go(self) -> Applied:
+        for step in self._plan.pending:
+            self._attempt(step, step.live)
+        if self._request.tune.atomic and self._failed:
+            return self._all_back()
+        if self._request.tune.persist:
+            self._persist()
+        changes = self._outcomes()
+        return self._end("failed" if self._failed else "done", changes)
+
+    def _attempt(self, step: Step, writes: Sequence[Write]) -> None:
+        name = step_name(step.change)
+        missing = next((need for need in step.needs if need in self._failed), None)
+        if _stopping.is_set():
+            self._fail(step, Outcome.NOT_ATTEMPTED, "the run was ended before its turn")
+        elif missing is not None:
+            self._fail(step, Outcome.NOT_ATTEMPTED, "{} failed, without which it cannot be".format(missing))
+        elif name not in self._failed:
+            done: List[Entry] = []
+            try:
+                for write in writes:
+                    done.append(_write(self._journal, self._places, step, write))  # noqa: PERF401  # some, if one fails
+            except WriteError as error:
+                self._fail(step, Outcome.REFUSED, str(error))
+                take_back(self._places, self._journal, done)
+            else:
+                self._entries += done
+
+    def _fail(self, step: Step, outcome: Outcome, reason: str) -> None:
+        self._failed[step_name(step.change)] = step.change._replace(outcome=outcome, reason=reason)
+
+    def _persist(self) -> None:
+        """On a plan of now, of the Settings that are whole: what lasts must not be what this machine refuses."""
+        broken = {change.setting for change in self._failed.values()}
+        names = [setting.id for setting in engine.chosen(self._request.tune.settings) if setting.id not in broken]
+        if not names:
+            return
+        tune = self._request.tune._replace(settings=tuple(names))
+        steps = engine.plan(self._host, self._look(), self._request._replace(tune=tune)).steps
+        last = {write.place: (step, write) for step in steps for write in step.boot}
+        for step, write in last.values():
+            self._attempt(step, (write,))
+        self._tell_owners([step for step in steps if step.boot])
+
+    def _tell_owners(self, steps: Sequence[Step]) -> None:
+        failures = run_commands(self._host, [command for step in steps for command in step.after])
+        for step in steps:
+            for command in step.after:
+                if command in failures:
+                    self._fail(step, Outcome.REFUSED, "written, but {}".format(failures[command]))
+
+    def _all_back(self) -> Applied:
+        conflicts = take_back(self._places, self._journal, self._entries)
+        changes = []
+        for step in self._plan.steps:
+            change = self._failed.get(step_name(step.change), step.change)
+            if change.outcome is Outcome.PENDING:
+                restored = not any(_of(entry, change) for entry in conflicts)
+                outcome = Outcome.RESTORED if restored else Outcome.CONFLICT
+                change = change._replace(outcome=outcome, reason="another change failed, and --atomic was given")
+            changes.append(change)
+        return self._end("failed" if conflicts else "rolled back", tuple(changes))
+
+    def _outcomes(self) -> Tuple[Change, ...]:
+        """What a plan of now makes of each Change."""
+        after = {step_name(change): change for change in engine.plan(self._host, self._look(), self._request).changes}
+        return tuple(self._outcome(change, after.get(step_name(change))) for change in self._plan.changes)
+
+    def _outcome(self, before: Change, after: Optional[Change]) -> Change:
+        failed = self._failed.get(step_name(before))
+        if after is None:  # the part is gone: a GPU that fell off the bus
+            after = before._replace(outcome=Outcome.REFUSED, reason="it is not there any more", live=None)
+        if failed:
+            return before._replace(outcome=failed.outcome, reason=failed.reason, live=after.live)
+        if before.outcome is not Outcome.PENDING:
+            return after
+        if after.outcome is Outcome.OK:
+            return after._replace(outcome=Outcome.CHANGED, before=before.live)
+        if after.outcome is Outcome.PENDING:
+            self._failed[step_name(before)] = before
+            why = "it was written, and is not so: it reads {}".format(after.live)
+            return after._replace(outcome=Outcome.REFUSED, reason=why, before=before.live)
+        return after._replace(before=before.live)
+
+    def _end(self, state: str, changes: Tuple[Change, ...]) -> Applied:
+        self._journal.end(state, self._request.tune.who, changes)
+        return Applied(changes, journal.load(self._host, self._journal.id).told())
+
+
+def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
+    """Journal it, do it, read it back. Raises WriteError; then all is as it was before, as far as that can be."""
+    change, place = step.change, write.place
+    before = _limited(partial(places.read, place))
+    entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, step.after)
+    try:
+        entry = record.write(entry)
+    except OSError as error:
+        raise WriteError("the journal cannot be written: {}".format(in_words(error))) from None
+    try:
+        _limited(partial(places.write, place, write.value))
+        held = _limited(partial(places.read, place))
+    except WriteError:
+        _mend(places, record, entry)
+        raise
+    if place.item != "locked_clocks" and not same(place, held, write.value):
+        take_back(places, record, [entry._replace(after=held)])
+        raise WriteError("it was set to {}, but reads {}".format(write.value, held))
+    return entry
+
+
+def _mend(places: Places, record: Journal, entry: Entry) -> None:
+    """After a refusal: what was written in part is put back, and the write counts as never done."""
+    try:
+        held = _limited(partial(places.read, entry.place))
+        if not same(entry.place, held, entry.before):
+            if not half_written(entry.place, held, entry.before, entry.after):
+                return  # it may have been done: rollback will see
+            _limited(partial(places.write, entry.place, entry.before))
+        record.undone(entry.number)
+    except (WriteError, OSError):  # the journal has it, and rollback will try again
+        return
+
+
+T = TypeVar("T")
+
+
+def _limited(work: Callable[[], T]) -> T:
+    """In a thread that may hang. Raises WriteError."""
+    (outcome,) = run_all([work])
+    if isinstance(outcome, HungError):
+        raise WriteError(str(outcome))
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _left(change: Change, why: str) -> Change:
+    if change.outcome is not Outcome.PENDING:
+        return change
+    return change._replace(outcome=Outcome.NOT_ATTEMPTED, reason=why)
+
+
+def _of(entry: Entry, change: Change) -> bool:
+    return (entry.setting, entry.subject, entry.key) == (change.setting, change.subject, change.key)

@@ -1,0 +1,102 @@
+"""Finds the Settings and plans with them. One that breaks is refused, with the reason, and stops no other's plan."""
+
+import pkgutil
+from functools import lru_cache
+from importlib import import_module
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..facts import Inventory
+from ..host import Host
+from ..report import HOST, Change, Outcome
+from ..request import Request
+from . import Scene, Setting, Step, Write, journal, settings
+from .foreseen import Foreseen
+from .places import Places, WriteError, same
+
+
+@lru_cache(maxsize=None)
+def registry() -> Tuple[Setting, ...]:
+    """All Settings in the order in which they are made: the SETTING of every module in settings/, also in a zip."""
+    names = [module.name for module in pkgutil.iter_modules(settings.__path__)]
+    found: List[Setting] = [import_module("{}.{}".format(settings.__name__, name)).SETTING for name in names]
+    return tuple(sorted(found, key=lambda setting: (setting.order, setting.id)))
+
+
+def chosen(names: Sequence[str]) -> Tuple[Setting, ...]:
+    """Those of these ids, all where there is none."""
+    return tuple(setting for setting in registry() if not names or setting.id in names)
+
+
+class Plan(NamedTuple):
+    steps: Tuple[Step, ...]
+    """In the order in which they are made."""
+
+    @property
+    def changes(self) -> Tuple[Change, ...]:
+        return tuple(step.change for step in self.steps)
+
+    @property
+    def refused(self) -> Tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.outcome is Outcome.REFUSED)
+
+    @property
+    def pending(self) -> Tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.change.outcome is Outcome.PENDING)
+
+
+def plan(host: Host, seen: Inventory, request: Request) -> Plan:
+    """What is wanted of this machine, and what it would take. Never raises for what a Setting or a file does."""
+    foreseen = Foreseen(host)
+    places = Places(foreseen)
+    tune = request.tune
+    scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist)
+    steps: List[Step] = []
+    for setting in chosen(tune.settings):
+        for step in _planned(setting, scene):
+            needed = tuple(_needed(places, step.boot)) if tune.persist else ()
+            for write in step.boot:
+                if write.place.kind == "file":
+                    foreseen.values[write.place.name] = write.value
+            steps.append(step._replace(change=_judged(step.change, step.live, needed), boot=needed))
+    return Plan(tuple(steps))
+
+
+def unfinished(host: Host) -> Optional[str]:
+    """What to do first where a transaction has not ended; None: nothing. Raises OSError."""
+    name = journal.open_id(host)
+    if name is None:
+        return None
+    try:
+        log = journal.load(host, name)
+    except journal.JournalError as error:
+        return str(error)
+    if log.state == "unconfirmed":
+        return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
+    return "{} by {} was cut short: `tune rollback` takes back what it did".format(name, log.begin.who)
+
+
+def _planned(setting: Setting, scene: Scene) -> Tuple[Step, ...]:
+    try:
+        return tuple(setting.plan(scene))
+    except Exception as error:  # a Setting that breaks must not take the others along
+        why = "the setting itself failed: {}: {}".format(type(error).__name__, error)
+        return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)
+
+
+def _judged(change: Change, live: Sequence[Write], boot: Sequence[Write]) -> Change:
+    fold = change.fold or "{} {} {}".format(change.setting, change.subject.name, change.key)
+    pending = change.outcome in (Outcome.OK, Outcome.PENDING) and bool(live or boot)
+    outcome = Outcome.PENDING if pending else change.outcome
+    return change._replace(outcome=outcome, fold=fold)
+
+
+def _needed(places: Places, writes: Sequence[Write]) -> Iterator[Write]:
+    """Those of places that will hold something else without them. What cannot be read is left to the write, which will
+    say why."""
+    for write in writes:
+        try:
+            held = places.read(write.place)
+        except WriteError:
+            held = None
+        if not same(write.place, held, write.value):
+            yield write

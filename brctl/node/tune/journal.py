@@ -1,0 +1,231 @@
+"""The journal: /var/lib/brctl/tune/ID.jsonl, one transaction each, one record a line, on disk before what it tells of.
+
+    {"begin": {...}}    who, when, boot id, config hash, and what was wanted
+    {"write": {...}}    is going to be done: place, before, after. In flight until another record follows
+    {"undone": {...}}   the write of that number was taken back, or never came to be
+    {"end": {...}}      the state that it is in now, and what became of each Change; the last one holds
+
+A file /var/lib/brctl/tune/open names the transaction that has not ended, or waits for its confirmation.
+"""
+
+import contextlib
+import hashlib
+import json
+import time
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+
+from ..host import Host
+from ..report import Change, InvalidReportError, Subject, Transaction, decode, encode
+from ..request import Request
+from . import Place
+
+FOLDER = "/var/lib/brctl/tune"
+MARKER = FOLDER + "/open"
+LOCK = "/run/brctl/tune.lock"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_LONGEST = 65536
+"""Characters of a value that is kept as it is. Of a longer one that we wrote, its SHA-256 is enough."""
+_HASH = "sha256:"
+
+
+class Begin(NamedTuple):
+    id: str
+    time: float
+    who: str
+    boot_id: str
+    request: Request
+    """What was asked for; `confirm` makes it last."""
+
+
+class Entry(NamedTuple):
+    """One write."""
+
+    number: int
+    setting: str
+    subject: Subject
+    key: str
+    place: Place
+    before: Optional[str]
+    after: Optional[str]
+    commands: Tuple[Tuple[str, ...], ...] = ()
+    """To be run once it is taken back: `Step.after`."""
+
+
+class Undone(NamedTuple):
+    number: int
+
+
+class End(NamedTuple):
+    state: str
+    """As Transaction has it."""
+    time: float
+    who: str
+    changes: Tuple[Change, ...] = ()
+
+
+class Log(NamedTuple):
+    """One transaction as it stands in the journal."""
+
+    begin: Begin
+    entries: Tuple[Entry, ...]
+    """Those that were not taken back."""
+    in_flight: Optional[int]
+    """Number of the write that nothing follows: it may have been done, in part, or not."""
+    end: Optional[End]
+
+    @property
+    def state(self) -> str:
+        return self.end.state if self.end else "open"
+
+    def told(self) -> Transaction:
+        """For the Report."""
+        begin, changes = self.begin, self.end.changes if self.end else ()
+        config_hash = begin.request.tune.config_hash
+        return Transaction(begin.id, self.state, begin.time, begin.who, begin.boot_id, config_hash, changes)
+
+
+class JournalError(Exception):
+    """A journal cannot be read, or there is no such transaction."""
+
+
+class Journal:
+    """A transaction that is being written. Everything raises OSError where the disk does not take it."""
+
+    def __init__(self, host: Host, name: str, entries: int = 0) -> None:
+        self.id = name
+        self._host = host
+        self._path = "{}/{}.jsonl".format(FOLDER, name)
+        self._count = entries
+
+    def write(self, entry: Entry) -> Entry:
+        """Before it is done; gives it its number."""
+        numbered = entry._replace(number=self._count)
+        self._count += 1
+        after = numbered.after
+        long = after is not None and len(after) > _LONGEST
+        self._append("write", numbered._replace(after=digest(after or "")) if long else numbered)
+        return numbered
+
+    def undone(self, number: int) -> None:
+        self._append("undone", Undone(number))
+
+    def end(self, state: str, who: str, changes: Tuple[Change, ...]) -> None:
+        """The transaction is closed, unless its state says that it waits."""
+        self._append("end", End(state, time.time(), who, changes))
+        if state not in ("open", "unconfirmed"):
+            self._host.remove(MARKER)
+
+    def _append(self, kind: str, record: NamedTuple) -> None:
+        line = json.dumps({kind: encode(record)}, separators=(",", ":")) + "\n"
+        self._host.append(self._path, line.encode("ascii"))
+
+
+def begin(host: Host, request: Request) -> Journal:
+    """Open a transaction. Raises OSError."""
+    taken = names(host)
+    stamp = name = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    number = 2
+    while name in taken:
+        name, number = "{}-{}".format(stamp, number), number + 1
+    journal = Journal(host, name)
+    journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request))
+    host.replace(MARKER, (name + "\n").encode(), 0o600)
+    return journal
+
+
+def resumed(host: Host, log: Log) -> Journal:
+    """The journal of a transaction that goes on; a line that was cut short is taken away. Raises OSError."""
+    path = "{}/{}.jsonl".format(FOLDER, log.begin.id)
+    data = host.read_bytes(path) or b""
+    if not data.endswith(b"\n"):
+        host.replace(path, data[: data.rfind(b"\n") + 1], 0o600)
+    count = max((entry.number for entry in log.entries), default=-1) + 1
+    return Journal(host, log.begin.id, count)
+
+
+def names(host: Host) -> Tuple[str, ...]:
+    """The ids of all transactions, oldest first. Raises OSError."""
+    files = [name for name in host.listdir(FOLDER) or () if name.endswith(".jsonl")]
+    return tuple(sorted((name[: -len(".jsonl")] for name in files), key=_age))
+
+
+def open_id(host: Host) -> Optional[str]:
+    """The transaction that has not ended, if there is one. Raises OSError."""
+    return (host.read(MARKER) or "").strip() or None
+
+
+def load(host: Host, name: str) -> Log:
+    """Raises JournalError: no such transaction, or its file is broken; OSError."""
+    data = host.read_bytes("{}/{}.jsonl".format(FOLDER, name)) if "/" not in name else None
+    if data is None:
+        raise JournalError("there is no transaction {}".format(name))
+    try:
+        return _log(list(_records(data)))
+    except (InvalidReportError, ValueError, KeyError, IndexError) as error:
+        raise JournalError("{}/{}.jsonl cannot be read: {}".format(FOLDER, name, error)) from None
+
+
+def logs(host: Host) -> Iterator[Log]:
+    """All that can be read, newest first. Raises OSError."""
+    for name in reversed(names(host)):
+        with contextlib.suppress(JournalError):  # one that is broken hides no other
+            yield load(host, name)
+
+
+def boot_id(host: Host) -> str:
+    return (host.read(_BOOT_ID) or "").strip()
+
+
+def locked_clocks(host: Host, place: Place) -> Optional[str]:
+    """The range that brctl has last locked that GPU's clocks to since the boot; None: it has not, or unlocked them."""
+    now = boot_id(host)
+    for log in logs(host):
+        if log.begin.boot_id != now:  # and so are all older ones
+            return None
+        for entry in reversed(log.entries):
+            if entry.place == place:
+                return entry.after
+    return None
+
+
+def digest(value: str) -> str:
+    """What stands for a long value."""
+    return _HASH + hashlib.sha256(value.encode("latin-1")).hexdigest()
+
+
+def is_ours(live: Optional[str], after: Optional[str]) -> bool:
+    """Whether `live` is the long value that `after` stands for."""
+    return live is not None and after is not None and after.startswith(_HASH) and digest(live) == after
+
+
+def _log(records: List[NamedTuple]) -> Log:
+    first = records[0]
+    if not isinstance(first, Begin):
+        raise ValueError("it does not begin with who and when")
+    undone = {record.number for record in records if isinstance(record, Undone)}
+    entries = [record for record in records if isinstance(record, Entry)]
+    ends = [record for record in records if isinstance(record, End)]
+    last = records[-1]
+    return Log(
+        first,
+        tuple(entry for entry in entries if entry.number not in undone),
+        last.number if isinstance(last, Entry) else None,
+        ends[-1] if ends else None,
+    )
+
+
+def _records(data: bytes) -> Iterator[NamedTuple]:
+    """A line that was cut short is the last one: what it tells of was not done."""
+    for line in data.split(b"\n")[:-1]:
+        ((kind, plain),) = json.loads(line).items()
+        yield decode(_KINDS[kind], plain)
+
+
+_KINDS: Dict[str, Type[NamedTuple]] = {"begin": Begin, "write": Entry, "undone": Undone, "end": End}
+
+
+def _age(name: str) -> Tuple[str, int]:
+    """20261130-105442-2 came after 20261130-105442, and -10 after -2."""
+    day, _, rest = name.partition("-")
+    stamp, _, number = rest.partition("-")
+    return day + stamp, int(number) if number.isdigit() else 0

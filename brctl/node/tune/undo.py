@@ -1,0 +1,117 @@
+"""The way back: writes in reverse, each only where the machine still holds what we wrote."""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..deadline import HungError
+from ..host import Host
+from ..report import HOST, Change, Outcome, Transaction
+from . import journal
+from .journal import Entry, Journal, JournalError, Log, is_ours
+from .places import Places, WriteError, half_written, in_words, same
+
+BOOT = "brctl-boot.service"
+"""Who applies at boot. It sets again what was set, so nobody means it who says `rollback` and no more."""
+
+
+class Undone(NamedTuple):
+    changes: Tuple[Change, ...]
+    """One for each write, in the order in which they were taken back."""
+    transaction: Transaction
+
+
+def rollback(host: Host, name: Optional[str], who: str) -> Undone:
+    """Take back a transaction, else the open one, else the newest that was not. Whoever calls holds the lock.
+
+    Raises JournalError: there is none, or it cannot be read; OSError: nor can the journal be written.
+    """
+    log = journal.load(host, name) if name else _newest(host)
+    if log.state == "rolled back":
+        raise JournalError("{} was rolled back already".format(log.begin.id))
+    record, places = journal.resumed(host, log), Places(host)
+    changes = tuple(_undo(places, record, entry, log.in_flight) for entry in reversed(log.entries))
+    failures = run_commands(host, [command for entry in reversed(log.entries) for command in entry.commands])
+    changes = tuple(_with_failure(change, log, failures) for change in changes)
+    left = any(change.outcome is Outcome.REFUSED for change in changes)
+    record.end("failed" if left else "rolled back", who, changes)
+    return Undone(changes, journal.load(host, log.begin.id).told())
+
+
+def take_back(places: Places, record: Journal, entries: Sequence[Entry]) -> List[Entry]:
+    """Take back writes that were just done; gives those that could not be."""
+    changes = [(entry, _undo(places, record, entry, None)) for entry in reversed(entries)]
+    return [entry for entry, change in changes if change.outcome not in (Outcome.RESTORED, Outcome.OK)]
+
+
+def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[str, ...], str]:
+    """Run each once, in order; gives of those that failed why. One that is not installed is no failure."""
+    failures: Dict[Tuple[str, ...], str] = {}
+    for command in dict.fromkeys(commands):
+        name = " ".join(command)
+        try:
+            answer = host.run(command)
+        except (OSError, HungError) as error:
+            failures[command] = "`{}` failed: {}".format(name, in_words(error))
+            continue
+        if answer and answer.returncode:
+            said = answer.stderr.strip().splitlines() or ["exit status {}".format(answer.returncode)]
+            failures[command] = "`{}` failed: {}".format(name, said[-1])
+    return failures
+
+
+def _newest(host: Host) -> Log:
+    opened = journal.open_id(host)
+    if opened:
+        return journal.load(host, opened)
+    for log in journal.logs(host):
+        if log.state != "rolled back" and log.begin.who != BOOT:
+            return log
+    raise JournalError("there is nothing to roll back")
+
+
+def _undo(places: Places, record: Journal, entry: Entry, in_flight: Optional[int]) -> Change:
+    """Take back one write where the machine holds our value, or a part of it that the kernel took in mid-air."""
+    place, before, after = entry.place, entry.before, entry.after
+    whole = (HOST, place.name) if place.kind == "file" else (entry.subject, entry.key)  # a file serves many parts
+    change = Change(entry.setting, *whole, Outcome.RESTORED, wanted=shown(before), before=shown(after))
+    change = change._replace(fold="{} {} {}".format(change.setting, change.subject.name, change.key))
+    try:
+        held = places.read(place)
+        if same(place, held, before) and place.item != "locked_clocks":
+            outcome = Outcome.OK
+        elif not (_is_ours(entry, held) or (entry.number == in_flight and half_written(place, held, before, after))):
+            why = "changed since: we set {}, it is {}, before us it was {}".format(*map(shown, (after, held, before)))
+            return change._replace(outcome=Outcome.CONFLICT, live=shown(held), reason=why)
+        else:
+            places.write(place, before)
+            held, outcome = places.read(place) if place.item != "locked_clocks" else before, Outcome.RESTORED
+            if not same(place, held, before):
+                raise WriteError("it was set to {}, but reads {}".format(shown(before), shown(held)))
+        record.undone(entry.number)
+    except (WriteError, OSError) as error:
+        return change._replace(outcome=Outcome.REFUSED, reason=str(error))
+    return change._replace(outcome=outcome, live=shown(held))
+
+
+def _is_ours(entry: Entry, held: Optional[str]) -> bool:
+    return same(entry.place, held, entry.after) or is_ours(held, entry.after)
+
+
+def _with_failure(change: Change, log: Log, failures: Dict[Tuple[str, ...], str]) -> Change:
+    mine = [entry for entry in log.entries if entry.setting == change.setting]
+    why = next((failures[command] for entry in mine for command in entry.commands if command in failures), None)
+    if why is None or change.outcome is Outcome.REFUSED:
+        return change
+    return change._replace(outcome=Outcome.REFUSED, reason="put back, but " + why)
+
+
+_LONGEST = 60
+
+
+def shown(value: Optional[str]) -> str:
+    """A value in a sentence: its words, `absent`, or of a whole file how long it is."""
+    if value is None:
+        return "absent"
+    words = " ".join(value.split())
+    if "\n" in value or len(words) > _LONGEST:
+        return "{} bytes".format(len(value))
+    return words
