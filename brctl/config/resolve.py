@@ -220,7 +220,9 @@ def communication(node: Node, kind: str) -> Communication:
     """What is said of the communication environment of a node's jobs; `kind` is the topology's."""
     comm = node.comm
     env = tuple(Setenv(name, value) for name, value in comm.env.items())
-    return Communication(comm.backend, comm.framework, comm.rails, comm.dscp, kind == "rail-only", env)
+    return Communication(
+        comm.backend, comm.framework, comm.rails, comm.dscp, kind == "rail-only", env, bool(comm.model_fields_set)
+    )
 
 
 def thresholds(node: Node) -> tuple[Override, ...]:

@@ -79,6 +79,8 @@ class Communication(NamedTuple):
     rail_only: bool = False
     """Rails have no switch in common."""
     env: Tuple[Setenv, ...] = ()
+    declared: bool = False
+    """The config says something of it."""
     pid: Optional[int] = None
     """A process whose environment is asked for."""
 
@@ -143,12 +145,9 @@ class Request(NamedTuple):
     """The name to report under."""
     action: str
     """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
-    `clean` removes what brctl left; `comm` renders the communication environment."""
-    expected: Expected = Expected()
-    overrides: Tuple[Override, ...] = ()
-    comm: Communication = Communication()
     `clean` removes what brctl left; `tune-plan`, `tune-apply`, `tune-rollback`, `tune-confirm` and `tune-history` are
-    what the commands of `tune` do."""
+    what the commands of `tune` do; `comm` renders the communication environment."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
+    comm: Communication = Communication()
