@@ -101,6 +101,13 @@ def report_schema() -> str:
     return json.dumps(json_output.schema(), indent=1) + "\n"
 
 
+def comm_md() -> str:
+    """The communication environment: variables and findings."""
+    import comm_variables
+
+    return comm_variables.page()
+
+
 def mock_md() -> str:
     """The machines and faults of --mock."""
     import mock_machines
@@ -133,6 +140,7 @@ PAGES = {
     "check.svg": check_svg,
     "show.svg": show_svg,
     "checks.md": checks_md,
+    "comm.md": comm_md,
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,

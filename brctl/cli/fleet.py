@@ -11,7 +11,7 @@ from ..config.find import choose
 from ..fleet.order import Limits, Order, Progress
 from ..fleet.transport import Transport, TransportError
 from ..node.report import NodeError, Report
-from ..node.request import Expected, Override, Request, Tuning
+from ..node.request import Communication, Expected, Override, Request, Tuning
 from ..render.progress import ProgressLine
 from .common import Common
 from .errors import INCOMPLETE, CommandError
@@ -35,19 +35,21 @@ class Target(NamedTuple):
     overrides: tuple[Override, ...]
     mock: str | None
     tune: Tuning = Tuning()
+    comm: Communication = Communication()
 
     def request(self, action: str, force: bool = False) -> Request:
-        return Request(self.node, action, self.expected, self.overrides, tune=self.tune, force=force)
+        return Request(self.node, action, self.expected, self.overrides, self.tune, force, self.comm)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:
     """Of a node; what the config says of the cluster as a whole holds for one that it does not know."""
     if config is None:
         return Target(name, Expected(), (), mock)
-    from ..config.resolve import expected, thresholds
+    from ..config.resolve import communication, expected, thresholds
 
     node = config.node(name)
-    return Target(name, expected(node), thresholds(node), mock)
+    comm = communication(node, config.settings.topology.kind)
+    return Target(name, expected(node), thresholds(node), mock, comm=comm)
 
 
 class FleetSession(NamedTuple):

@@ -12,6 +12,7 @@ import typer
 from ..node.request import Tuning, Wanted
 from .common import Command, Common, FleetCommand, Group, common, completion
 from .errors import FOUND, CommandError, say
+from .tune_env import env
 
 if TYPE_CHECKING:
     from ..node.report import Report
@@ -148,6 +149,9 @@ def rollback(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
 def confirm(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
     """Keep a change of a management link that waits for this, over a connection made since."""
     _after("tune confirm", ctx, transaction)
+
+
+app.command(cls=FleetCommand)(env)
 
 
 @app.command(cls=Command)

@@ -6,7 +6,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics, Override
+from ..node.request import (
+    Communication,
+    Expected,
+    ExpectedAccelerator,
+    ExpectedCpu,
+    ExpectedNics,
+    Override,
+    Setenv,
+)
 from . import nodes
 from .mistake import ConfigError, Mistake
 from .models import Alert, Comm, Diagnose, Hardware, Monitor, Settings, Shared, Tune
@@ -205,6 +213,15 @@ def expected(node: Node) -> Expected:
         mounts=hardware.mounts,
         mtu=network.mtu,
         mtu_interfaces=network.interfaces or nics.interfaces,
+    )
+
+
+def communication(node: Node, kind: str) -> Communication:
+    """What is said of the communication environment of a node's jobs; `kind` is the topology's."""
+    comm = node.comm
+    env = tuple(Setenv(name, value) for name, value in comm.env.items())
+    return Communication(
+        comm.backend, comm.framework, comm.rails, comm.dscp, kind == "rail-only", env, bool(comm.model_fields_set)
     )
 
 

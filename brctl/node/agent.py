@@ -41,6 +41,11 @@ def answer(host: Host, request: Request) -> Report:
 
         return actions.answer(host, request)
     seen = inventory(host)
+    if request.action == "comm":
+        from .comm.sources import environment  # of no use to the others
+
+        jobs = environment(host, seen, request.expected, request.comm)
+        return Report(request.node, began, time.monotonic() - clock, host.mock, seen, environment=jobs)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":
         findings = engine.run(seen, request.expected, request.overrides, tags=("inventory",))

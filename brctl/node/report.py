@@ -64,6 +64,31 @@ class Finding(NamedTuple):
     """Equal on two nodes where the same thing is wrong with the same part."""
 
 
+class EnvironmentVariable(NamedTuple):
+    """One variable of the communication environment of jobs."""
+
+    name: str
+    value: Optional[str]
+    """None: it is better left unset, and `reason` says why."""
+    reason: str
+    source: str
+    """What it follows from: a path, a config key, a document."""
+
+
+class Environment(NamedTuple):
+    """The communication environment that a node's jobs should have."""
+
+    variables: Tuple[EnvironmentVariable, ...] = ()
+    hcas: Tuple[str, ...] = ()
+    """RDMA devices that carry collectives, in the order of the rails."""
+    refused: Optional[str] = None
+    """Why there is none."""
+    configured: Optional[str] = None
+    """/etc/nccl.conf as it is; None: there is no such file."""
+    process: Optional[str] = None
+    """Of the process that was asked for: what concerns communication, a variable on each line, and nothing else."""
+
+
 class Outcome(Enum):
     """Of a Change: what plan found, or what became of it."""
 
@@ -163,6 +188,8 @@ class Report(NamedTuple):
     errors: Tuple[NodeError, ...] = ()
     notes: Tuple[str, ...] = ()
     """What hindered nothing and should be known: a login that prints, a connection that took several attempts."""
+    environment: Optional[Environment] = None
+    """Of `tune env`."""
     changes: Tuple[Change, ...] = ()
     """Of `tune`, in the order in which they are (or would be) made."""
     transactions: Tuple[Transaction, ...] = ()

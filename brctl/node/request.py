@@ -60,6 +60,31 @@ class Override(NamedTuple):
     value: float
 
 
+class Setenv(NamedTuple):
+    """A variable that the config gives as it is."""
+
+    name: str
+    value: str
+
+
+class Communication(NamedTuple):
+    """What `comm` of the config says of a node's jobs."""
+
+    backend: str = "nccl"
+    """`nccl` or `npo`"""
+    framework: Optional[str] = None
+    """`megatron-tp`, `fsdp` or `ddp`"""
+    rails: Optional[int] = None
+    dscp: Optional[int] = None
+    rail_only: bool = False
+    """Rails have no switch in common."""
+    env: Tuple[Setenv, ...] = ()
+    declared: bool = False
+    """The config says something of it."""
+    pid: Optional[int] = None
+    """A process whose environment is asked for."""
+
+
 class PowerLimit(NamedTuple):
     """Of one model of GPU, or of all; either watts or percent of the default."""
 
@@ -125,9 +150,10 @@ class Request(NamedTuple):
     action: str
     """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
     `clean` removes what brctl left; `tune-plan`, `tune-apply`, `tune-rollback`, `tune-confirm` and `tune-history` are
-    what the commands of `tune` do."""
+    what the commands of `tune` do; `comm` renders the communication environment."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
     force: bool = False
     """For `clean`: also while a tuning transaction is open."""
+    comm: Communication = Communication()

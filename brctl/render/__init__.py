@@ -140,6 +140,30 @@ def setting(it: Setting, form: str) -> None:
     return page(Terminal(), it)
 
 
+def environment(reports: Sequence[Report], form: str, kind: str) -> None:
+    """The communication environment of each node, in a form of node.comm.formats; once for nodes that share it."""
+    if form != "table":
+        return _reports("tune env", reports, form)
+    from .environments import environments
+
+    return environments(reports, kind)
+
+
+def judged(command: str, reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
+    """Findings that are no inventory's: worst first, of one node each, of many folded."""
+    if form != "table":
+        return _reports(command, reports, form)
+    from .terminal import Terminal
+
+    if len(reports) > 1:
+        from .fleet import findings as many
+
+        return many(Terminal(), reports, quiet, verbose)
+    from .findings import findings as of_one
+
+    return of_one(Terminal(), reports[0], quiet, verbose)
+
+
 def notes(command: str, reports: Sequence[Report], form: str) -> None:
     """What each node says, where that is all."""
     if form != "table":

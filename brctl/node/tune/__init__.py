@@ -10,7 +10,7 @@ from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 from ..facts import Inventory
 from ..host import Host
 from ..report import Change
-from ..request import Expected, Wanted
+from ..request import Communication, Expected, Wanted
 
 
 class Place(NamedTuple):
@@ -61,6 +61,7 @@ class Scene(NamedTuple):
     want: Wanted
     expected: Expected
     persist: bool
+    comm: Communication = Communication()
 
 
 class Setting(NamedTuple):

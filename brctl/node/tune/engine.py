@@ -49,7 +49,7 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     foreseen = Foreseen(host)
     places = Places(foreseen)
     tune = request.tune
-    scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist)
+    scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist, request.comm)
     steps: List[Step] = []
     for setting in chosen(tune.settings):
         for step in _planned(setting, scene):

@@ -1,0 +1,45 @@
+"""The node whose environment differs is named."""
+
+from __future__ import annotations
+
+from brctl.fleet.environments import compared
+from brctl.node.facts import Inventory
+from brctl.node.report import Environment, EnvironmentVariable, NodeError, Report, Status
+
+EIGHT = "=mlx5_0,mlx5_1"
+
+
+def a_report(node: str, hcas: str = EIGHT, conf: str | None = None, **values: str) -> Report:
+    given = {"NCCL_IB_HCA": hcas, **values}
+    variables = tuple(EnvironmentVariable(name, value, "why", "where") for name, value in given.items())
+    found = Environment(variables, tuple(hcas[1:].split(",")), configured=conf)
+    return Report(node, 1.0, 0.1, inventory=Inventory(), environment=found)
+
+
+def test_all_equal() -> None:
+    found = compared([a_report(f"n{number}") for number in range(3)])
+    assert [finding.status for report in found for finding in report.findings] == [Status.PASS] * 3
+
+
+def test_hcas_that_differ_are_critical() -> None:
+    found = compared([a_report("n1"), a_report("n2", "=mlx5_0"), a_report("n3")])
+    (odd,) = found[1].findings
+    assert odd.status is Status.CRIT
+    assert odd.summary == "=mlx5_0 here, =mlx5_0,mlx5_1 on most: with HCA sets that differ NCCL hangs"
+    assert odd.evidence[1].source == "n[1,3]"
+    assert [finding.status for finding in found[0].findings] == [Status.PASS]
+
+
+def test_other_values_and_the_file_are_warned_of() -> None:
+    found = compared([a_report("n1"), a_report("n2"), a_report("n3", conf="NCCL_DEBUG=INFO\n", NCCL_IB_TC="96")])
+    assert [(each.subject.name, each.status) for each in found[2].findings] == [
+        ("/etc/nccl.conf", Status.WARN),
+        ("NCCL_IB_TC", Status.WARN),
+    ]
+
+
+def test_refused_and_silent_nodes() -> None:
+    none = Report("n2", 1.0, 0.1, inventory=Inventory(), environment=Environment(refused="this node has no GPU"))
+    silent = Report("n3", 1.0, 0.1, errors=(NodeError("refused", "no"),))
+    found = compared([a_report("n1"), none, silent])
+    assert [[finding.status for finding in report.findings] for report in found] == [[Status.PASS], [Status.NA], []]

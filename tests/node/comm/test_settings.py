@@ -1,0 +1,55 @@
+"""Text in the forms in which environments are found."""
+
+from typing import List, Tuple
+
+import pytest
+
+from brctl.node.comm.settings import Setting, is_conf, of_conf, of_process, of_shell
+
+
+def pairs(found: Tuple[Setting, ...]) -> List[Tuple[str, str]]:
+    return [(setting.name, setting.value) for setting in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("export NCCL_A=1 # why", [("NCCL_A", "1")]),
+        ("#export NCCL_A=1", []),
+        ('NCCL_A="a b" NCCL_B=2 python train.py', [("NCCL_A", "a b"), ("NCCL_B", "2")]),
+        ("setenv NCCL_A 5", [("NCCL_A", "5")]),
+        ('Environment="NCCL_A=1" "NCCL_B=2"', [("NCCL_A", "1"), ("NCCL_B", "2")]),
+        ("srun --export=ALL,NCCL_A=1,NCCL_B=2 x", [("NCCL_A", "1"), ("NCCL_B", "2")]),
+        ("mpirun -x NCCL_A=7 x", [("NCCL_A", "7")]),
+        ('declare -x NCCL_A="1"', [("NCCL_A", "1")]),
+        ('  - name: NCCL_A\n    value: "1G"', [("NCCL_A", "1G")]),
+        ("- {name: NCCL_A, value: '2'}", [("NCCL_A", "2")]),
+        ('data:\n  NCCL_A: "3"', [("NCCL_A", "3")]),
+        ("  - name: NCCL_A\n    valueFrom: {}", []),
+        ("NCCL_A='open", [("NCCL_A", "'open")]),
+        ("--nccl=1 1X=2 echo", []),
+    ],
+)
+def test_of_shell(text: str, found: List[Tuple[str, str]]) -> None:
+    assert pairs(of_shell(text)) == found
+
+
+def test_lines_are_counted_from_one() -> None:
+    assert [setting.line for setting in of_shell("\nexport A=1\n- name: B\n  value: 2\n")] == [2, 4]
+
+
+def test_of_conf_is_letter_by_letter() -> None:
+    found = of_conf('NCCL_A= 1\n#NCCL_B=2\nNCCL_C\n NCCL_D="3"\r\n')
+    assert pairs(found) == [("NCCL_A", " 1"), (" NCCL_D", '"3"')]
+    assert found[1].line == 4
+
+
+def test_of_process() -> None:
+    assert pairs(of_process("NCCL_A=1\nNCCL_B=x=y")) == [("NCCL_A", "1"), ("NCCL_B", "x=y")]
+
+
+@pytest.mark.parametrize(
+    ("name", "conf"), [("/etc/nccl.conf", True), (".nccl.conf", True), ("job.sh", False), ("-", False)]
+)
+def test_is_conf(name: str, conf: bool) -> None:
+    assert is_conf(name) is conf
