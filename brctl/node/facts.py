@@ -15,14 +15,17 @@ from .gpu_facts import (
     GpuErrors,
     GpuFabric,
     GpuFault,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
     GpuLink,
+    GpuLinkErrors,
     GpuPcie,
     GpuProcess,
     GpuTelemetry,
 )
+from .log_facts import KernelLog, LogEvent
 
 __all__ = [
     "AcceleratorDriver",
@@ -33,15 +36,19 @@ __all__ = [
     "GpuErrors",
     "GpuFabric",
     "GpuFault",
+    "GpuHealth",
     "GpuIdentity",
     "GpuInstance",
     "GpuLimits",
     "GpuLink",
+    "GpuLinkErrors",
     "GpuPcie",
     "GpuProcess",
     "GpuTelemetry",
     "Inventory",
     "Kernel",
+    "KernelLog",
+    "LogEvent",
     "Memory",
     "Mount",
     "Nic",
@@ -222,3 +229,5 @@ class Inventory(NamedTuple):
     problems: Tuple[Problem, ...] = ()
     accelerator_libraries: Optional[Tuple[AcceleratorLibrary, ...]] = None
     """One for each vendor that brctl knows."""
+    kernel_log: Optional[KernelLog] = None
+    """This and what follows is read for `diagnose` alone."""

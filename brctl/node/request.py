@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Optional, Tuple
 
+from .facts import Inventory
+
 
 class ExpectedAccelerator(NamedTuple):
     """What `hardware.GROUP.accelerator` declares. None: not declared, so siblings are compared."""
@@ -64,7 +66,13 @@ class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
-    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
-    `clean` removes what brctl left."""
+    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `diagnose` looks twice and runs
+    `checks`; `bundle` records what they read; `clean` removes what brctl left."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
+    checks: Tuple[str, ...] = ()
+    """Their ids, for `diagnose`; none: all."""
+    interval_s: float = 0.1
+    """Between the two looks of `diagnose`."""
+    baseline: Optional[Inventory] = None
+    """What an earlier `diagnose` saw of this node."""

@@ -11,6 +11,7 @@ from ..facts import (
     AcceleratorDriver,
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -69,6 +70,9 @@ class Accelerator(Protocol):
 
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         """The devices that the part is divided into; None where it is whole."""
+
+    def health(self) -> Optional[GpuHealth]:
+        """What only `diagnose` judges. None: no such thing is known of this vendor's."""
 
 
 class Pci(NamedTuple):

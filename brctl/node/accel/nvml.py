@@ -12,6 +12,7 @@ from ..facts import (
     AcceleratorDriver,
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -20,7 +21,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import NVIDIA, AcceleratorError, Pci, nvml_mig, nvml_processes
+from . import NVIDIA, AcceleratorError, Pci, nvml_health, nvml_mig, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
@@ -281,6 +282,9 @@ class NvmlGpu:
         if not self._read_tuple("nvmlDeviceGetMigMode", 2)[0]:
             return None
         return nvml_mig.read(self._calls)
+
+    def health(self) -> GpuHealth:
+        return nvml_health.read(self._calls)
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:
         value: Optional[int] = member(utilization, name)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple, Type, TypeVar
 from ..facts import (
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -98,4 +99,7 @@ class ToldGpu:
         return None
 
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
+        return None
+
+    def health(self) -> Optional[GpuHealth]:
         return None

@@ -49,7 +49,7 @@ def holes(seen: Inventory) -> List[Inventory]:
 
 
 def everything(seen: Inventory, want: Expected) -> Tuple[Finding, ...]:
-    return engine.run(seen, want, (), ("inventory",))
+    return engine.run(seen, want, (), engine.tagged("inventory"))
 
 
 def test_holes_reach_every_depth(dgx: Inventory) -> None:

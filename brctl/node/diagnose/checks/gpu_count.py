@@ -44,4 +44,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=(),
     run=run,
+    group="gpu",
 )

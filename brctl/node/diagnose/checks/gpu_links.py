@@ -84,4 +84,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
 )

@@ -59,4 +59,5 @@ CHECK = Check(
             "the smallest real loss, ECC on GDDR memory, is 6 %.",
         ),
     ),
+    group="gpu",
 )

@@ -31,4 +31,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
 )

@@ -91,4 +91,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
 )

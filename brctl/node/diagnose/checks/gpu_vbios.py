@@ -34,4 +34,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
 )
