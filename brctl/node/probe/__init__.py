@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from ..deadline import run_all
 from ..facts import Inventory, Problem
 from ..host import Host
-from . import cpu, gpu, gpu_again, kernel, memory, mounts, net, numa, pci, rdma, sysctl
+from . import cpu, gpu, gpu_again, kernel, kernel_log, memory, mounts, net, numa, pci, rdma, sysctl
 from .rows import Reading, problem
 
 _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
@@ -20,7 +20,7 @@ _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("mounts", mounts.read),
     ("sysctls", sysctl.read),
 )
-_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = ()
+_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (("kernel_log", kernel_log.read),)
 """What only `diagnose` judges."""
 _COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = ()
 """What has counters, besides the GPUs, and is read again for a second sample."""

@@ -24,6 +24,7 @@ from brctl.node.facts import (
     RdmaPort,
     Sysctl,
 )
+from brctl.node.probe import kernel_log
 from brctl.node.report import Finding
 from brctl.node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics, Override
 
@@ -128,6 +129,17 @@ def declared() -> Expected:
         mtu=9000,
         mtu_interfaces="ens*np*",
     )
+
+
+@pytest.fixture
+def logged(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with these lines in its kernel log: logged("[5.0] NVRM: Xid ..."); whole=False: begun after the boot."""
+
+    def change(*lines: str, whole: bool = True, seen: Inventory = dgx) -> Inventory:
+        first = ("[    0.000000] Linux version 5.15.0",) if whole else ("[ 9.000000] br0: up",)
+        return seen._replace(kernel_log=kernel_log.parse(["\n".join((*first, *lines)).encode()], "/dev/kmsg"))
+
+    return change
 
 
 @pytest.fixture

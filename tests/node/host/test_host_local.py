@@ -177,3 +177,42 @@ def test_the_end_of_the_agent_ends_its_commands(monkeypatch: pytest.MonkeyPatch,
     state = Local().read("/proc/{}/stat".format(child))
     assert state is None or state.split()[2] == "Z"  # whoever is its parent now may be slow to notice
     assert not local._starting.acquire(timeout=0.01)  # nothing new starts
+
+
+def test_the_kernel_log_is_not_waited_for(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe that somebody still writes to stands in for it: an ordinary read would never come back."""
+    pipe = str(tmp_path / "kmsg")
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    monkeypatch.setattr(local, "KMSG", pipe)
+    os.write(writer, b"6,0,5,-;Linux version\n4,1,6,-;\xff\n")
+    assert Local().read(pipe) == "6,0,5,-;Linux version\n4,1,6,-;\ufffd\n"
+    os.close(writer)
+    assert Local().read(pipe) == ""
+    monkeypatch.setattr(local, "KMSG", pipe + "-no")
+    assert Local().read(pipe + "-no") is None
+
+
+def test_records_that_are_overwritten_meanwhile_are_passed_over(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: List[Any] = [BrokenPipeError(), b"4,9,6,-;later\n", BlockingIOError()]
+
+    def read(_: int, size: int) -> bytes:
+        assert size == 8192
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return bytes(answer)
+
+    (tmp_path / "kmsg").write_text("")
+    monkeypatch.setattr(local, "KMSG", str(tmp_path / "kmsg"))
+    monkeypatch.setattr(local.os, "read", read)
+    assert Local().read(str(tmp_path / "kmsg")) == "4,9,6,-;later\n"
+
+
+def test_a_kernel_log_without_end(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kmsg").write_text("")
+    monkeypatch.setattr(local, "KMSG", str(tmp_path / "kmsg"))
+    monkeypatch.setattr(local, "OUTPUT_LIMIT_BYTES", 20)
+    monkeypatch.setattr(local.os, "read", lambda *_: b"x" * 8)
+    with pytest.raises(OSError, match="holds more than 0 MiB"):
+        Local().read(str(tmp_path / "kmsg"))
