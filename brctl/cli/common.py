@@ -11,8 +11,8 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from ..render.clean import clean
 from .errors import CommandError, say
 
-FORMS = ("table", "json", "yaml")
-"""Of output."""
+FORMS = ("table", "json", "yaml", "nagios", "markdown")
+"""Of output; the last two of `diagnose run`."""
 
 
 class Common(NamedTuple):

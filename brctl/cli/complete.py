@@ -36,6 +36,14 @@ def forms(_ctx: typer.Context, _incomplete: str) -> Values:
     return FORMS
 
 
+def checks(_ctx: typer.Context, _incomplete: str) -> Values:
+    """Ids and groups of checks."""
+    from ..node.diagnose import GROUPS
+    from ..node.diagnose.engine import registry
+
+    return (*GROUPS, *(check.id for check in registry()))
+
+
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:
     """The nodes of the config. Raises whatever is wrong with it."""
     from ..config.nodes import expand

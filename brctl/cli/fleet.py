@@ -59,15 +59,19 @@ class FleetSession(NamedTuple):
     limits: Limits
     fail_on: str
 
-    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
-        """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
+    def ask(
+        self, action: str, meanwhile: Callable[[], None], adapt: Callable[[Request], Request] = lambda request: request
+    ) -> tuple[Report, ...]:
+        """A Report of each node, in order; after Ctrl-C too. `adapt` as in Session.ask. Raises CommandError."""
         from ..fleet.engine import InterruptedRunError, ask_all
 
         meanwhile()
-        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        orders = [Order(target.node, adapt(target.request(action)), target.mock) for target in self.targets]
+        apart_s = max((order.request.interval_s for order in orders), default=0.0)
+        patient = self.limits._replace(answer_s=self.limits.answer_s + apart_s)
         try:
             with ProgressLine(self.common.quiet) as tell:
-                return ask_all(orders, self.transport, self.limits, on_tick=tell)
+                return ask_all(orders, self.transport, patient, on_tick=tell)
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         except InterruptedRunError as interrupted:

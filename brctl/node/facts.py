@@ -93,6 +93,8 @@ class Kernel(NamedTuple):
     uptime_s: float
     product: Optional[str]
     """System vendor and product of the DMI table: `NVIDIA DGXH100`."""
+    own_pid_namespace: Optional[bool] = None
+    """True in a container: PIDs that a driver tells are not those of /proc here."""
 
 
 class Cpu(NamedTuple):

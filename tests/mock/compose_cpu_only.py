@@ -81,6 +81,7 @@ def machine() -> dict[str, Any]:
             "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
             **sysctl_files(SYSCTLS),
             "/proc/self/mounts": MOUNTS,
+            "/proc/self/ns/pid": {"link": "pid:[4026531836]"},
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
         },

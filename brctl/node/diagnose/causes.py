@@ -40,7 +40,10 @@ def _cause(
 
 
 def _explains(cause: Finding, effect: Finding, ports: Mapping[str, Sequence[str]]) -> bool:
-    if cause.status is Status.UNKNOWN and effect.status is not Status.UNKNOWN:
+    if effect.status is Status.UNKNOWN:
+        if effect.subject == HOST:  # a part that could not be read hides what all of them are
+            return True
+    elif cause.status is Status.UNKNOWN:
         return False
     return cause.subject in (HOST, effect.subject) or cause.subject.id in ports.get(effect.subject.id, ())
 

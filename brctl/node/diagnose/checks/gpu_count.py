@@ -45,4 +45,5 @@ CHECK = Check(
     needs=(),
     run=run,
     group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )

@@ -85,4 +85,5 @@ CHECK = Check(
     needs=("gpus",),
     run=run,
     group="gpu",
+    after=("gpu-driver", "gpu-responding", "gpu-fabric"),
 )

@@ -60,4 +60,5 @@ CHECK = Check(
         ),
     ),
     group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )

@@ -92,4 +92,5 @@ CHECK = Check(
     needs=("gpus",),
     run=run,
     group="gpu",
+    after=("gpu-driver", "gpu-xid"),
 )

@@ -35,4 +35,5 @@ CHECK = Check(
     needs=("gpus",),
     run=run,
     group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )
