@@ -11,8 +11,10 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from ..render.clean import clean
 from .errors import CommandError, say
 
-FORMS = ("table", "json", "yaml", "nagios", "markdown")
-"""Of output; the last two of `diagnose run`."""
+FORMS = ("table", "json", "yaml")
+"""Of output."""
+MORE_FORMS = ("nagios", "markdown")
+"""Of the findings of `diagnose`."""
 
 
 class Common(NamedTuple):

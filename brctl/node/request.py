@@ -72,7 +72,7 @@ class Request(NamedTuple):
     overrides: Tuple[Override, ...] = ()
     checks: Tuple[str, ...] = ()
     """Their ids, for `diagnose`; none: all."""
-    interval_s: float = 0.1
+    interval_s: float = 0.0
     """Between the two looks of `diagnose`."""
     baseline: Optional[Inventory] = None
     """What an earlier `diagnose` saw of this node."""

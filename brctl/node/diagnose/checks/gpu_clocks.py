@@ -27,7 +27,9 @@ _FEWEST = 3
 def run(case: Case) -> Sequence[Finding]:
     busy = [gpu for gpu in case.seen.gpus or () if _is_busy(gpu, case.thresholds["busy"])]
     usual = _usual(busy)
-    return judge(CHECK, case, lambda gpu: _look(gpu, usual, case) if gpu in busy else None, "busy and fast", "a load")
+    return judge(
+        CHECK, case, lambda gpu: _look(gpu, usual, case) if gpu in busy else None, "busy and fast", "of a load"
+    )
 
 
 def _look(gpu: Gpu, usual: Dict[str, float], case: Case) -> Optional[Verdict]:

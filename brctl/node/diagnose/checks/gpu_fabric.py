@@ -22,7 +22,9 @@ _LIGHT = ("degraded-bandwidth", "route-recovery")
 def run(case: Case) -> Sequence[Finding]:
     kernel = case.seen.kernel
     young = kernel is not None and kernel.uptime_s < case.thresholds["joining"]
-    return judge(CHECK, case, lambda gpu: _look(gpu.fabric, young) if gpu.fabric else None, "on the fabric", "a fabric")
+    return judge(
+        CHECK, case, lambda gpu: _look(gpu.fabric, young) if gpu.fabric else None, "on the fabric", "of a fabric"
+    )
 
 
 def _look(fabric: GpuFabric, young: bool) -> Optional[Verdict]:

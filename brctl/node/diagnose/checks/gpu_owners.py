@@ -36,7 +36,7 @@ def _look(case: Case, gpu: Gpu) -> Optional[Verdict]:
         text = "PID {} hangs in the driver".format(_pids(stuck))
         return Verdict(Status.CRIT, text, _evidence(stuck, "uninterruptible sleep in both looks"), _REBOOT)
     if gone:
-        text = "held by PID {}, which is gone".format(_pids(gone))
+        text = "still held by PID {}, not there any more".format(_pids(gone))
         return Verdict(Status.WARN, text, _evidence(gone, "in the driver's list, not in /proc"), _FREE)
     return _ghost(gpu, case.thresholds["nobodys_memory"] * _MIB) or WELL
 
