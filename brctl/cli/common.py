@@ -13,6 +13,8 @@ from .errors import CommandError, say
 
 FORMS = ("table", "json", "yaml")
 """Of output."""
+MORE_FORMS = ("nagios", "markdown")
+"""Of the findings of `diagnose`."""
 
 
 class Common(NamedTuple):

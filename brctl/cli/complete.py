@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from .common import FORMS
+from .common import FORMS, MORE_FORMS
 
 FILES = ":files"
 """What a shell is told to list files."""
@@ -33,9 +33,24 @@ def files(_ctx: typer.Context, incomplete: str) -> Values:
     return [(incomplete, FILES)]
 
 
-def forms(_ctx: typer.Context, _incomplete: str) -> Values:
+def forms(ctx: typer.Context, _incomplete: str) -> Values:
     """The forms of output."""
-    return FORMS
+    return FORMS + MORE_FORMS if ctx.command_path.endswith(("diagnose run", "diagnose log")) else FORMS
+
+
+def checks(_ctx: typer.Context, _incomplete: str) -> Values:
+    """Ids and groups of checks."""
+    from ..node.diagnose import GROUPS
+    from ..node.diagnose.engine import registry
+
+    return (*GROUPS, *(check.id for check in registry()))
+
+
+def explained(_ctx: typer.Context, _incomplete: str) -> Values:
+    """What `diagnose explain` takes first."""
+    from ..node.diagnose.engine import registry
+
+    return ("xid", *(check.id for check in registry()))
 
 
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:

@@ -3,15 +3,67 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from pathlib import Path
 
 import typer
 
-from .common import Command, Group, common
+from .common import Command, Group, common, completion
 from .errors import tell
 from .files import refuse, write
+from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 app = typer.Typer(cls=Group, help="The evidence about a machine, also for those who cannot log in to it.")
+
+
+class Level(str, Enum):
+    """How far apart the two looks are."""
+
+    quick = "quick"
+    full = "full"
+
+
+@app.command(cls=Command)
+def run(
+    ctx: typer.Context,
+    only: list[str] = typer.Option(
+        [],
+        "--only",
+        metavar="ID|GROUP",
+        help="These checks alone: gpu-ecc-rate, gpu, network, host, log. Repeatable.",
+        autocompletion=completion("checks"),
+    ),
+    skip: list[str] = typer.Option(
+        [], "--skip", metavar="ID|GROUP", help="Without these.", autocompletion=completion("checks")
+    ),
+    level: Level = typer.Option(Level.quick, "--level", help="quick looks twice 100 ms apart, full --interval apart."),
+    interval: str | None = typer.Option(None, "--interval", metavar="TIME", help="Of --level full: 5s, 1m.  [5s]"),
+    baseline: Path | None = typer.Option(
+        None, "--baseline", metavar="FILE", help="The JSON of an earlier run, whose counters are compared too."
+    ),
+    fail_on: FailOn | None = FAIL_ON,
+    strict: bool = STRICT,
+) -> None:
+    """Run every check that applies, on this host or on many; what counts is judged by how it grows."""
+    from .. import render
+    from . import diagnose_run as asking
+    from .fleet import compared
+    from .session import session
+    from .verdict import exit_code, plugin_code
+
+    form = common(ctx).form("table", "json", "yaml", "nagios", "markdown")
+    checks = asking.chosen(only, skip) if only or skip else ()
+    apart_s = asking.interval_s(level.value, interval)
+    earlier = asking.baseline(baseline) if baseline else {}
+    with session(ctx) as asked:
+        reports = asked.ask(
+            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
+        )
+    reports = compared(asked.config, asked.targets, reports)
+    code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
+    render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
+    ended = finish(asked.common, reports, form, code)
+    raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
 
 
 @app.command(cls=Command)

@@ -37,8 +37,8 @@ class Target(NamedTuple):
     tune: Tuning = Tuning()
     comm: Communication = Communication()
 
-    def request(self, action: str, force: bool = False) -> Request:
-        return Request(self.node, action, self.expected, self.overrides, self.tune, force, self.comm)
+    def request(self, action: str) -> Request:
+        return Request(self.node, action, self.expected, self.overrides, tune=self.tune, comm=self.comm)
 
 
 def target(name: str, config: Config | None, mock: str | None = None) -> Target:
@@ -65,29 +65,33 @@ class FleetSession(NamedTuple):
     fail_on: str
     plan: Plan = Plan(())
 
-    def ask(self, action: str, meanwhile: Callable[[], None], force: bool = False) -> tuple[Report, ...]:
-        """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
+    def ask(
+        self, action: str, meanwhile: Callable[[], None], adapt: Callable[[Request], Request] = lambda request: request
+    ) -> tuple[Report, ...]:
+        """A Report of each node, in order; after Ctrl-C too. `adapt` as in Session.ask. Raises CommandError."""
         meanwhile()
         reports: list[Report] = []
         try:
-            for batch in self._batches(action, force):
+            for batch in self._batches(action, adapt):
                 reports += batch
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         self.plan.note(self.common, reports)
         return tuple(reports)
 
-    def _batches(self, action: str, force: bool) -> Iterator[Sequence[Report]]:
+    def _batches(self, action: str, adapt: Callable[[Request], Request]) -> Iterator[Sequence[Report]]:
         """The Reports of one batch after another. After Ctrl-C the rest is not asked. Raises TransportError."""
         from ..fleet.engine import InterruptedRunError, ask_all
 
-        orders = [Order(target.node, target.request(action, force), target.mock) for target in self.targets]
+        orders = [Order(target.node, adapt(target.request(action)), target.mock) for target in self.targets]
+        apart_s = max((order.request.interval_s for order in orders), default=0.0)
+        patient = self.limits._replace(answer_s=self.limits.answer_s + apart_s)
         done = failed = 0
         for batch in self.plan.batches(orders):
             try:
                 with ProgressLine(self.common.quiet) as tell:
                     on_tick = _counted(tell, len(orders), done, failed)
-                    reports = ask_all(batch, self.transport, self.limits, on_tick=on_tick)
+                    reports = ask_all(batch, self.transport, patient, on_tick=on_tick)
             except InterruptedRunError as interrupted:
                 yield [*interrupted.reports, *map(_not_asked, orders[done + len(batch) :])]
                 return

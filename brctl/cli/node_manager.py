@@ -49,7 +49,7 @@ def show(ctx: typer.Context, require_gpu: bool = REQUIRE_GPU) -> None:
     with session(ctx) as run:
         reports = run.ask("show", meanwhile=lambda: render.prepare(form))
     render.show(reports, form, run.common.verbose)
-    raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False), require_gpu))
+    raise typer.Exit(finish(run.common, reports, form, exit_code(reports, "crit", strict=False), require_gpu))
 
 
 @app.command(cls=FleetCommand)
@@ -63,7 +63,7 @@ def capabilities(ctx: typer.Context) -> None:
     with session(ctx) as run:
         reports = run.ask("show", meanwhile=lambda: render.prepare(form))
     render.capabilities(reports, form)
-    raise typer.Exit(_finish(run.common, reports, form, exit_code(reports, "crit", strict=False)))
+    raise typer.Exit(finish(run.common, reports, form, exit_code(reports, "crit", strict=False)))
 
 
 @app.command(cls=FleetCommand)
@@ -93,7 +93,7 @@ def check(
     book, acted = drain_critical(reports) if drain_critical else ({}, CLEAN)
     found, discovered = _discovered(run, reports) if discover else (None, CLEAN)
     render.check(reports, form, run.common.quiet, run.common.verbose, tuple(book.values()), found)
-    raise typer.Exit(max(_finish(run.common, reports, form, code, require_gpu), acted, discovered))
+    raise typer.Exit(max(finish(run.common, reports, form, code, require_gpu), acted, discovered))
 
 
 def _drain_critical(
@@ -112,7 +112,7 @@ def _discovered(run: Session | FleetSession, reports: Sequence[Report]) -> tuple
     return beside(run, reports)
 
 
-def _finish(given: Common, reports: Sequence[Report], form: str, code: int, require_gpu: bool = False) -> int:
+def finish(given: Common, reports: Sequence[Report], form: str, code: int, require_gpu: bool = False) -> int:
     """Say what goes to stderr, and add what --require-gpu asks."""
     from .verdict import tell_reports
 
@@ -137,10 +137,12 @@ def clean(
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
-    reports = fleet_session(ctx).ask("clean", lambda: render.prepare(form), force)
+    reports = fleet_session(ctx).ask(
+        "clean", lambda: render.prepare(form), lambda request: request._replace(force=force)
+    )
     render.notes("node-manager clean", reports, form)
     done = [report._replace(notes=()) for report in reports]  # they are its output
-    raise typer.Exit(_finish(given, done, form, exit_code(reports, "crit", strict=False)))
+    raise typer.Exit(finish(given, done, form, exit_code(reports, "crit", strict=False)))
 
 
 @app.command(cls=Command)

@@ -47,9 +47,15 @@ class Session(NamedTuple):
     notes: tuple[str, ...] = ()
     """For the Report."""
 
-    def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
-        """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works."""
-        report = self.agent.ask(self.targets[0].request(action), self.timeout_s, meanwhile)
+    def ask(
+        self, action: str, meanwhile: Callable[[], None], adapt: Callable[[Request], Request] = lambda request: request
+    ) -> tuple[Report, ...]:
+        """This host's Report; what hinders it stands in the Report's `errors`. `meanwhile` is done while it works.
+
+        `adapt` makes of the plain request what is asked; the time between two looks is not the node's to save.
+        """
+        request = adapt(self.targets[0].request(action))
+        report = self.agent.ask(request, self.timeout_s + request.interval_s, meanwhile)
         return (report._replace(notes=(*self.notes, *report.notes)),)
 
 

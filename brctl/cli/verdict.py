@@ -17,7 +17,7 @@ FAIL_ON = {
 def exit_code(reports: Sequence[Report], fail_on: str, strict: bool) -> int:
     """What the whole run comes to. Not done (3) beats found (1): a silent node is worse than a sick one."""
     findings = [finding for report in reports for finding in report.findings]
-    unknown = [finding for finding in findings if finding.status is Status.UNKNOWN]
+    unknown = [finding for finding in findings if finding.reason]  # also where it follows from another finding
     kinds = {error.kind for report in reports for error in report.errors}
     if kinds & {"interrupted", "not-asked"}:
         return INTERRUPTED
@@ -40,6 +40,16 @@ def tune_code(reports: Sequence[Report]) -> int:
     if code == CLEAN and found.intersection(_UNDONE):
         return INCOMPLETE
     return FOUND if code == CLEAN and found.intersection(_OPEN) else code
+
+
+def plugin_code(reports: Sequence[Report]) -> int:
+    """As monitoring plugins end: 0 ok, 1 warning, 2 critical, 3 unknown; critical beats unknown."""
+    found = {finding.status for report in reports for finding in report.findings}
+    if Status.CRIT in found:
+        return 2
+    if Status.UNKNOWN in found or any(report.errors for report in reports):
+        return 3
+    return 1 if Status.WARN in found else 0
 
 
 def _hung(report: Report) -> bool:

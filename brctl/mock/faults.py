@@ -6,10 +6,11 @@ counters, and what it leaves in the kernel log. What that comes to on a machine 
 
 import errno
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
-Values = Mapping[str, Any]
-"""The `nvml` keys of one GPU."""
+from .fault_kind import Kind as Kind  # part of what this module offers
+from .fault_kind import more
+from .gpu_faults import GPU_KINDS
 
 
 class Change(NamedTuple):
@@ -22,32 +23,6 @@ class Change(NamedTuple):
     """Replace those of these keys."""
     per_second: Mapping[str, int]
     """Added to those of these keys for each second since the change began."""
-
-
-class Kind(NamedTuple):
-    """What a name stands for. In paths and log lines `{pci}` is the address of the GPU or NIC, `{bus}` that without the
-    function, `{uuid}` the GPU's, `{nic}` the NIC's interface and `{rdma}` its RDMA device."""
-
-    name: str
-    of: str
-    """`gpu`, `nic`, `host`, or `driver`: NVIDIA's, as a whole."""
-    says: str
-    """For the documentation, in one line."""
-    needs: str = ""
-    """A key of the GPU, a path, or a counter: without it there is nothing to act on."""
-    values: Mapping[str, Union[int, str, List[Any], Callable[[Values], Any]]] = {}
-    """What these keys become: a constant, or what follows from the values before. What a GPU lacks it does not get."""
-    per_second: Mapping[str, int] = {}
-    errors: Mapping[str, str] = {}
-    """As the key `errors` of nvml.py: the GPU's, of the kind `driver` the library's."""
-    xid: int = 0
-    """An event of NVML, when the fault is there from the start."""
-    files: Mapping[str, Union[str, int]] = {}
-    """What is read there: a text, or an errno."""
-    statistics: Mapping[str, int] = {}
-    """Counters of the NIC in `ethtool -S`, and how much they grow in a second."""
-    log: Tuple[str, ...] = ()
-    """Records in the kernel log."""
 
 
 class Fault(NamedTuple):
@@ -143,17 +118,13 @@ _LOST = {"nvmlDeviceGetHandle*": "NVML_ERROR_GPU_IS_LOST", "*": "NVML_ERROR_GPU_
 _SECOND_NS = 10**9
 
 
-def _more(key: str, number: int) -> Mapping[str, Callable[[Values], int]]:
-    return {key: lambda gpu: int(gpu[key]) + number}
-
-
 def _slowed(reason: str) -> Mapping[str, Any]:
     """Hardware divides the clocks; it names the reason together with the general one."""
     return {
         "clocks_event_reasons": ["hw_slowdown", reason],
         "graphics_clock_mhz": lambda gpu: gpu["max_graphics_clock_mhz"] // 4,
         "sm_clock_mhz": lambda gpu: gpu["max_sm_clock_mhz"] // 4,
-        **_more(reason + "_ns", _SECOND_NS),
+        **more(reason + "_ns", _SECOND_NS),
     }
 
 
@@ -193,14 +164,14 @@ KINDS: Tuple[Kind, ...] = (
         "gpu",
         "one uncorrected ECC error since the driver was loaded",
         needs="ecc_volatile_uncorrected",
-        values={**_more("ecc_volatile_uncorrected", 1), **_more("ecc_aggregate_uncorrected", 1)},
+        values={**more("ecc_volatile_uncorrected", 1), **more("ecc_aggregate_uncorrected", 1)},
     ),
     Kind(
         "ecc-storm",
         "gpu",
         "2000 corrected ECC errors a second",
         needs="ecc_volatile_corrected",
-        values={**_more("ecc_volatile_corrected", 100000), **_more("ecc_aggregate_corrected", 100000)},
+        values={**more("ecc_volatile_corrected", 100000), **more("ecc_aggregate_corrected", 100000)},
         per_second={"ecc_volatile_corrected": 2000, "ecc_aggregate_corrected": 2000},
     ),
     Kind(
@@ -211,7 +182,7 @@ KINDS: Tuple[Kind, ...] = (
         values={
             "remap_pending": True,
             "recovery_action": "drain-and-reset",
-            **_more("remapped_rows_uncorrectable", 1),
+            **more("remapped_rows_uncorrectable", 1),
         },
     ),
     Kind(
@@ -260,6 +231,7 @@ KINDS: Tuple[Kind, ...] = (
         values={"enforced_power_limit_watts": lambda gpu: gpu["default_power_limit_watts"] / 2},
     ),
     Kind("inforom", "gpu", "its InfoROM is corrupted", needs="inforom_valid", values={"inforom_valid": False}),
+    *GPU_KINDS,
     Kind(
         "down",
         "nic",

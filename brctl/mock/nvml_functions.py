@@ -205,6 +205,12 @@ def _health_mask(wrong: Any) -> int:
     return mask | (4 if configuration in wrong else 1) << 2 * len(flags)
 
 
+def _gsp_mode(gpu: Values, enabled: Any, by_default: Any) -> None:
+    """On where the GPU tells of its firmware."""
+    need(gpu, "gsp_firmware_version")
+    enabled._obj.value = by_default._obj.value = 1
+
+
 def _virtualization(gpu: Values, output: Any) -> None:
     output._obj.value = VIRTUALIZATION_MODES.index(need(gpu, "virtualization_mode"))
 
@@ -276,6 +282,7 @@ FUNCTIONS: Dict[str, Function] = {
     "nvmlDeviceGetGpuFabricInfoV": _fabric,
     "nvmlDeviceGetGpuInstanceId": _numbers("gpu_instance_id"),
     "nvmlDeviceGetGpuMaxPcieLinkGeneration": _numbers("device_max_pcie_generation"),
+    "nvmlDeviceGetGspFirmwareMode": _gsp_mode,
     "nvmlDeviceGetGspFirmwareVersion": _text("gsp_firmware_version"),
     "nvmlDeviceGetIndex": _numbers("index"),
     "nvmlDeviceGetInforomConfigurationChecksum": _inforom,

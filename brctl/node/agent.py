@@ -12,11 +12,11 @@ import time
 import traceback
 from typing import Callable, Tuple
 
-from .diagnose import engine
+from .diagnose import Earlier, engine
 from .facts import Inventory
 from .frame import Frame, Unpacker, pack
 from .host import Host, ending
-from .probe import inventory
+from .probe import again, inventory
 from .report import Finding, InvalidReportError, NodeError, Report, dumps, loads
 from .request import TUNING, Request
 
@@ -40,6 +40,9 @@ def answer(host: Host, request: Request) -> Report:
         from .tune import actions  # of no use to the others
 
         return actions.answer(host, request)
+    if request.action == "diagnose":
+        report = _diagnose(host, request)
+        return report._replace(time=began, elapsed_s=time.monotonic() - clock)
     seen = inventory(host)
     if request.action == "comm":
         from .comm.sources import environment  # of no use to the others
@@ -48,8 +51,24 @@ def answer(host: Host, request: Request) -> Report:
         return Report(request.node, began, time.monotonic() - clock, host.mock, seen, environment=jobs)
     findings: Tuple[Finding, ...] = ()
     if request.action == "check":
-        findings = engine.run(seen, request.expected, request.overrides, tags=("inventory",))
+        findings = engine.run(seen, request.expected, request.overrides, engine.tagged("inventory"))
     return Report(request.node, began, time.monotonic() - clock, host.mock, seen, findings)
+
+
+def _diagnose(host: Host, request: Request) -> Report:
+    """Look twice, and judge counters by what they grew meanwhile and since the baseline."""
+    before = inventory(host, health=True)
+    time.sleep(request.interval_s)
+    seen = again(host, before)
+    earlier = [Earlier(before, "the first sample")]
+    notes: Tuple[str, ...] = ()
+    if request.baseline and engine.since_boot(seen, request.baseline):
+        earlier.append(Earlier(request.baseline, "the baseline"))
+    elif request.baseline:
+        notes = ("the baseline is not used: the machine was started anew since, or does not tell",)
+    chosen = engine.named(request.checks)
+    findings = engine.run(seen, request.expected, request.overrides, chosen, earlier)
+    return Report(request.node, 0.0, 0.0, host.mock, seen, findings, notes=notes)
 
 
 def _record(host: Host) -> Tuple[Inventory, str]:
@@ -57,7 +76,7 @@ def _record(host: Host) -> Tuple[Inventory, str]:
     from .host.recording import Recording  # of no use to the others
 
     recording = Recording(host)
-    return inventory(recording), recording.bundle()
+    return inventory(recording, health=True), recording.bundle()
 
 
 def serve(host: Host, source: int, sink: int) -> None:

@@ -15,14 +15,17 @@ from .gpu_facts import (
     GpuErrors,
     GpuFabric,
     GpuFault,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
     GpuLink,
+    GpuLinkErrors,
     GpuPcie,
     GpuProcess,
     GpuTelemetry,
 )
+from .log_facts import KernelLog, LogEvent
 
 __all__ = [
     "AcceleratorDriver",
@@ -33,15 +36,19 @@ __all__ = [
     "GpuErrors",
     "GpuFabric",
     "GpuFault",
+    "GpuHealth",
     "GpuIdentity",
     "GpuInstance",
     "GpuLimits",
     "GpuLink",
+    "GpuLinkErrors",
     "GpuPcie",
     "GpuProcess",
     "GpuTelemetry",
     "Inventory",
     "Kernel",
+    "KernelLog",
+    "LogEvent",
     "Memory",
     "Mount",
     "Nic",
@@ -86,6 +93,8 @@ class Kernel(NamedTuple):
     uptime_s: float
     product: Optional[str]
     """System vendor and product of the DMI table: `NVIDIA DGXH100`."""
+    own_pid_namespace: Optional[bool] = None
+    """True in a container: PIDs that a driver tells are not those of /proc here."""
 
 
 class Cpu(NamedTuple):
@@ -222,3 +231,5 @@ class Inventory(NamedTuple):
     problems: Tuple[Problem, ...] = ()
     accelerator_libraries: Optional[Tuple[AcceleratorLibrary, ...]] = None
     """One for each vendor that brctl knows."""
+    kernel_log: Optional[KernelLog] = None
+    """This and what follows is read for `diagnose` alone."""

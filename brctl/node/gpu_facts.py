@@ -144,6 +144,37 @@ class GpuProcess(NamedTuple):
     compute_instance_id: Optional[int] = None
     present: Optional[bool] = None
     """False: no such process is to be seen from here; it ended, or is in another PID namespace. None: not looked."""
+    state: Optional[str] = None
+    """`D`, `Z`, ... of proc(5); looked at for `diagnose` alone."""
+
+
+class GpuLinkErrors(NamedTuple):
+    """Counters of one NVLink since it was trained; None where the link does not tell."""
+
+    link_index: int
+    replays: Optional[int]
+    """Packets that were sent again."""
+    recoveries: Optional[int]
+    """How often the link had to be trained anew."""
+    crc_errors: Optional[int]
+    """Flits with a wrong check sum: corrected by a replay. On NVLink 5, symbols that error correction did not mend."""
+
+
+class GpuHealth(NamedTuple):
+    """What only `diagnose` judges, and is read for it alone."""
+
+    read_at_s: float
+    """When the counters were read: CLOCK_MONOTONIC, so that two looks since one boot tell the time between."""
+    ecc_pending: Optional[bool] = None
+    """ECC mode after the next reset."""
+    mig_pending: Optional[bool] = None
+    """MIG mode after the next reset."""
+    gsp_firmware_version: Optional[str] = None
+    """Of the GPU System Processor's firmware; the driver's own. None where it does not run."""
+    gsp_enabled: Optional[bool] = None
+    gsp_enabled_by_default: Optional[bool] = None
+    link_errors: Optional[Tuple[GpuLinkErrors, ...]] = None
+    """Of the active NVLinks."""
 
 
 class GpuFabric(NamedTuple):
@@ -203,6 +234,8 @@ class Gpu(NamedTuple):
     """None: this GPU is on no NVSwitch."""
     instances: Optional[Tuple[GpuInstance, ...]] = None
     """Its MIG devices; None where MIG is off. What such a GPU does not tell as a whole is None."""
+    health: Optional[GpuHealth] = None
+    """None also where nobody asked for it."""
 
 
 class AcceleratorLibrary(NamedTuple):

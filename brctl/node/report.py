@@ -49,6 +49,13 @@ class Evidence(NamedTuple):
     """Where it was read: an NVML call, a path, a command, or the config key that declares it."""
 
 
+class Cause(NamedTuple):
+    """Names a Finding of the same Report."""
+
+    check: str
+    subject: Subject
+
+
 class Finding(NamedTuple):
     check: str
     status: Status
@@ -62,6 +69,8 @@ class Finding(NamedTuple):
     """For unknown: `hung`, `permission` or `error`."""
     fold: str = ""
     """Equal on two nodes where the same thing is wrong with the same part."""
+    cause: Optional[Cause] = None
+    """The finding that this one is a mere consequence of; it is then an `info`, whatever it would be by itself."""
 
 
 class EnvironmentVariable(NamedTuple):

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Optional, Tuple
 
+from .facts import Inventory
+
 
 class ExpectedAccelerator(NamedTuple):
     """What `hardware.GROUP.accelerator` declares. None: not declared, so siblings are compared."""
@@ -148,12 +150,19 @@ class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
-    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
-    `clean` removes what brctl left; `tune-plan`, `tune-apply`, `tune-rollback`, `tune-confirm` and `tune-history` are
-    what the commands of `tune` do; `comm` renders the communication environment."""
+    """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `diagnose` looks twice and runs
+    `checks`; `bundle` records what they read; `clean` removes what brctl left; `tune-plan`, `tune-apply`,
+    `tune-rollback`, `tune-confirm` and `tune-history` are what the commands of `tune` do; `comm` renders the
+    communication environment."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
     force: bool = False
     """For `clean`: also while a tuning transaction is open."""
     comm: Communication = Communication()
+    checks: Tuple[str, ...] = ()
+    """Their ids, for `diagnose`; none: all."""
+    interval_s: float = 0.0
+    """Between the two looks of `diagnose`."""
+    baseline: Optional[Inventory] = None
+    """What an earlier `diagnose` saw of this node."""

@@ -164,6 +164,26 @@ def judged(command: str, reports: Sequence[Report], form: str, quiet: bool, verb
     return of_one(Terminal(), reports[0], quiet, verbose)
 
 
+def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
+    """What `diagnose run` found: of one node each, of many folded, a verdict and its reason first."""
+    if form in ("nagios", "markdown"):
+        from . import plugin
+
+        return plain(getattr(plugin, form)(reports) + "\n")
+    if form != "table":
+        return _reports("diagnose run", reports, form)
+    from .terminal import Terminal
+
+    terminal = Terminal()
+    if len(reports) > 1:
+        from .fleet import findings as many
+
+        return many(terminal, reports, quiet, verbose, reasons=True)
+    from .diagnosis import diagnosis as one
+
+    return one(terminal, reports[0], quiet, verbose)
+
+
 def notes(command: str, reports: Sequence[Report], form: str) -> None:
     """What each node says, where that is all."""
     if form != "table":

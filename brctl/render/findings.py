@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from ..node.report import Finding, Report, Status
+from .causes import roots, then
 from .terminal import STYLES, Terminal, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
@@ -16,14 +17,14 @@ _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 
 def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> None:
     """Print a Report's findings as they come, worst first; with `quiet`, nothing where nothing calls for anybody."""
-    shown = [finding for finding in report.findings if _is_shown(finding, quiet, verbose)]
+    shown = [finding for finding in roots(report.findings) if _is_shown(finding, quiet, verbose)]
     if quiet and not shown:
         return
     terminal.line(_title(report))
     folded = _folded(shown)
     width = max((len(checks[0]) for checks, _ in folded), default=0)
     for checks, finding in folded:
-        _one(terminal, finding, checks, width, verbose)
+        _one(terminal, finding, checks, width, verbose, then(finding, report.findings, verbose))
 
 
 def _folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
@@ -46,19 +47,23 @@ def _title(report: Report) -> Text:
     title = Text(report.node, style="bold")
     if report.mock:
         title.append(mocked(report.mock), style="yellow")
-    for status, number in Counter(finding.status for finding in report.findings).items():
+    for status, number in Counter(finding.status for finding in roots(report.findings)).items():
         title.append("  ")
         title.append(f"{number} {status.value}", style=STYLES[status])
     return title
 
 
-def _one(terminal: Terminal, finding: Finding, checks: Sequence[str], width: int, verbose: bool) -> None:
+def _one(
+    terminal: Terminal, finding: Finding, checks: Sequence[str], width: int, verbose: bool, follows: Sequence[Text]
+) -> None:
     status = finding.status
     head = Text.assemble((f"{status.value.upper():8}", STYLES[status]), f"{checks[0]:{width}}  ")
     indent = head.cell_len
     terminal.hanging(head, finding.summary, indent)
     if len(checks) > 1:
         terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
+    for line in follows:
+        terminal.line(line, indent)
     if verbose or status in _CALLS:
         for line in _details(finding):
             terminal.line(line, indent)

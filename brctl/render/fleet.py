@@ -12,6 +12,8 @@ from ..fleet.traits import near
 from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory, Problem
 from ..node.report import Finding, Report, Status
+from .causes import roots, then
+from .headline import headline
 from .terminal import STYLES, Column, Terminal, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
@@ -26,8 +28,11 @@ Wordings = Sequence[Telling]
 """One finding of a group."""
 
 
-def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose: bool) -> None:
-    """Print groups of nodes with what calls for somebody there; with `quiet`, nothing where nothing does."""
+def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose: bool, reasons: bool = False) -> None:
+    """Print groups of nodes with what calls for somebody there; with `quiet`, nothing where nothing does.
+
+    With `reasons` a group begins with its verdict and the reason, else with the number of its findings.
+    """
     groups = fold(reports, everything=verbose)
     heard = [group for group in groups if not group.reports[0].errors]
     if quiet and not any(group.worst in (None, *_CALLS) for group in groups):
@@ -36,7 +41,7 @@ def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose
     unreachable(terminal, reports, verbose)
     for each in heard:
         if not quiet or each.worst in _CALLS:
-            _group(terminal, each, quiet, verbose)
+            _group(terminal, each, quiet, verbose, reasons)
     terminal.line(_tally(groups, reports))
 
 
@@ -129,16 +134,31 @@ def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
             terminal.line(Text(f"{names}:{mocked(mock)}", style="yellow"))
 
 
-def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool) -> None:
+def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool, reasons: bool) -> None:
     if group.worst in ALIKE and not verbose:
         terminal.line(Text.assemble((_set(group.nodes, verbose), "bold"), ": ", ("ok", STYLES[Status.PASS])))
         return
-    terminal.line(_title(group, verbose))
+    if reasons:
+        _verdict(terminal, group, verbose)
+    else:
+        terminal.line(_title(group, verbose))
     told = tellings(group, lambda finding: _is_shown(finding, quiet, verbose))
     shown = _alike(sorted(told, key=lambda wordings: WORST_FIRST.index(wordings[0].finding.status)))
     width = max((len(checks[0]) for checks, _ in shown), default=0)
     for checks, wordings in shown:
-        _finding(terminal, checks, wordings, width, verbose)
+        _finding(terminal, checks, wordings, width, verbose, _follows(wordings[0].finding, group, verbose))
+
+
+def _follows(finding: Finding, group: Group, verbose: bool) -> list[Text]:
+    """What follows from it, on the first node that has it in these words."""
+    return next(then(finding, report.findings, verbose) for report in group.reports if finding in report.findings)
+
+
+def _verdict(terminal: Terminal, group: Group, verbose: bool) -> None:
+    said, style = headline(group.reports[0]), STYLES[group.worst or Status.CRIT]
+    many = f"  {len(group.reports)} nodes" if len(group.reports) > 1 else ""
+    title = Text.assemble((_set(group.nodes, verbose), "bold"), f"{many}: ", (said.word, style), "  ")
+    terminal.line(title + Text(said.reason))
 
 
 def _alike(told: Sequence[Wordings]) -> list[tuple[list[str], Wordings]]:
@@ -153,7 +173,7 @@ def _alike(told: Sequence[Wordings]) -> list[tuple[list[str], Wordings]]:
 
 
 def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
-    if quiet:
+    if quiet or finding.cause:
         return finding.status in _CALLS
     return verbose or finding.status not in ALIKE
 
@@ -162,7 +182,7 @@ def _title(group: Group, verbose: bool) -> Text:
     title = Text.assemble((_set(group.nodes, verbose), "bold"))
     if len(group.reports) > 1:
         title.append(f"  {len(group.reports)} nodes")
-    counts = Counter(finding.status for finding in group.reports[0].findings)
+    counts = Counter(finding.status for finding in roots(group.reports[0].findings))
     for status in WORST_FIRST:
         if counts[status] and (verbose or status not in ALIKE):
             title.append("  ")
@@ -170,7 +190,9 @@ def _title(group: Group, verbose: bool) -> Text:
     return title
 
 
-def _finding(terminal: Terminal, checks: Sequence[str], wordings: Wordings, width: int, verbose: bool) -> None:
+def _finding(
+    terminal: Terminal, checks: Sequence[str], wordings: Wordings, width: int, verbose: bool, follows: Sequence[Text]
+) -> None:
     first = wordings[0].finding
     head = Text.assemble((f"{first.status.value.upper():8}", STYLES[first.status]), f"{checks[0]:{width}}  ")
     indent = head.cell_len
@@ -184,7 +206,7 @@ def _finding(terminal: Terminal, checks: Sequence[str], wordings: Wordings, widt
         terminal.line(Text(f"and alike on {left} more nodes", style="dim"), indent)
     if len(checks) > 1:
         terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
-    for line in _details(first, verbose):
+    for line in (*follows, *_details(first, verbose)):
         terminal.line(line, indent)
 
 

@@ -22,7 +22,7 @@ STYLES = {
     Status.PASS: "green",
 }
 _GAP = 2
-_NARROWEST = 24
+NARROWEST = 24
 """Cells that a paragraph needs to be read at all."""
 _LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
 _PIPE_COLUMNS = 160
@@ -79,7 +79,7 @@ class Terminal:
 
     def hanging(self, head: Text, text: Text | str, indent: int) -> None:
         """`head` and beside it a paragraph that wraps under itself; under `head` where there is no room beside it."""
-        if head.cell_len and self.console.width - indent < _NARROWEST:
+        if head.cell_len and self.console.width - indent < NARROWEST:
             self._print([_clean(head)])
             return self.line(text, indent=4)
         lines = self._wrap(_clean(text), self.console.width - indent)
@@ -144,7 +144,7 @@ def _clean(value: Text | str) -> Text:
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> tuple[list[int], list[int]]:
     """The width of each column, and which of them to show."""
     widths = [max(row[i].cell_len for row in cells) for i in range(len(columns))]
-    least = [min(w, _NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
+    least = [min(w, NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
 
     def room(of: Sequence[int]) -> int:
         return width - sum(of[i] + _GAP for i in shown) + _GAP

@@ -12,13 +12,18 @@ import pytest
 
 from brctl.mock import machines
 from brctl.mock.faults import KINDS, UNSUPPORTED
+from brctl.mock.gpu_faults import GPU_KINDS
 from brctl.mock.machines import idle_faults, names
 from brctl.node import agent, deadline
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 Facts = dict[str, Any]
 
-FAULTS = [kind.name + (":nvmlDeviceGetVbiosVersion" if kind is UNSUPPORTED else "") for kind in KINDS]
+FAULTS = [
+    kind.name + (":nvmlDeviceGetVbiosVersion" if kind is UNSUPPORTED else "")
+    for kind in KINDS
+    if kind not in GPU_KINDS  # those are the business of test_diagnose_faults.py
+]
 CALL_LIMIT_S = 0.5
 
 
@@ -98,15 +103,13 @@ LOST: dict[str, tuple[str, ...]] = {
 """What is not known any more, by how its path begins."""
 
 CRIT, UNKNOWN = {"gpu-responding": "crit"}, {"gpu-responding": "unknown"}
-NO_ANSWER = dict.fromkeys(("gpu-links", "gpu-memory", "gpu-model", "gpu-vbios"), "unknown")
-NO_DRIVER = {"gpu-driver": "crit", **UNKNOWN, **NO_ANSWER}
+NO_DRIVER = {"gpu-driver": "crit"}
 FOUND: dict[str, dict[str, str]] = {
     "lost": CRIT,
     "hang": UNKNOWN,
     "reset-required": CRIT,
     "no-permission": UNKNOWN,
     "xid-79": CRIT,
-    "inforom": UNKNOWN,
     "no-library": NO_DRIVER,
     "no-driver": NO_DRIVER,
     "version-mismatch": NO_DRIVER,
@@ -114,8 +117,6 @@ FOUND: dict[str, dict[str, str]] = {
     "mtu-odd": {"nic-mtu": "warn"},
 }
 """What the checks say; a fault that none is for yet shows in the facts alone."""
-SILENT = ("lost", "hang", "reset-required", "no-permission", "xid-79")
-"""Such a GPU is not judged by the other checks. Where it is the only one, they have nothing to judge."""
 WITH_NVSWITCH = ("dgx-a100", "dgx-h100", "hgx-b200", "hgx-h200")
 """There a missing NVLink is critical."""
 ROCE = ("dgx-h100", "hgx-b200", "l40s-pcie")
@@ -222,12 +223,12 @@ def test_a_faulty_machine(
     compare(run.facts, healthy.facts, name, places(healthy))
 
 
-def expected_findings(fault: str, machine: str, gpu_count: int) -> dict[str, str]:
+def expected_findings(fault: str, machine: str) -> dict[str, str]:
     if fault == "link-down" and machine in WITH_NVSWITCH:
         return {"gpu-links": "crit"}
     if fault == "mtu-odd" and machine not in ROCE:
         return {}
-    return {**FOUND.get(fault, {}), **(NO_ANSWER if fault in SILENT and gpu_count == 1 else {})}
+    return FOUND.get(fault, {})
 
 
 def places(healthy: Run) -> dict[str, str]:

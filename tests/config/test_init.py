@@ -40,7 +40,7 @@ def written(seen: Inventory, node: str = "n1") -> Hardware:
     assert config.warnings == ()
     assert config.nodes == (node,)
     (group,) = config.groups
-    findings = engine.run(seen, expected(config.node(node)), (), ("inventory",))
+    findings = engine.run(seen, expected(config.node(node)), (), engine.tagged("inventory"))
     assert {finding.status for finding in findings} <= {Status.PASS, Status.NA, Status.INFO}, findings
     return config.settings.hardware[group]
 

@@ -342,6 +342,7 @@ V100_DRIVER = Driver(
         "nvmlDeviceGetGpuMaxPcieLinkGeneration",
         "nvmlDeviceGetGraphicsRunningProcesses_v2",
         "nvmlDeviceGetGraphicsRunningProcesses_v3",
+        "nvmlDeviceGetGspFirmwareMode",
         "nvmlDeviceGetGspFirmwareVersion",
         "nvmlDeviceGetMPSComputeRunningProcesses",
         "nvmlDeviceGetMPSComputeRunningProcesses_v2",

@@ -84,6 +84,7 @@ def machine() -> dict[str, Any]:
             **sysctl_files(SYSCTLS),
             **distribution_files(RELEASE, CPU),
             "/proc/self/mounts": MOUNTS,
+            "/proc/self/ns/pid": {"link": "pid:[4026531836]"},
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
             **network_files(interfaces),

@@ -126,6 +126,7 @@ def machine(node: Node) -> dict[str, Any]:
             **distribution_files(node.release, node.cpu),
             **kept_files(node.sysctls),
             "/proc/self/mounts": _MOUNTS + node.mounts,
+            "/proc/self/ns/pid": {"link": "pid:[4026531836]"},
             **pci_files(devices[address] for address in sorted(devices)),
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},
             **_bonding_files(node),

@@ -43,6 +43,7 @@ def test_no_fault_changes_nothing(plain: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_fault_does_something_and_leaves_valid_values(plain: Any, kind: Any) -> None:
+    plain["nvml"]["defaults"].update(fabric_health=[], retired_pages_dbe=0, retired_pages_pending=False)
     before = copy.deepcopy(plain)
     harm = inflict(parse("unsupported:nvmlDeviceGetName" if kind is UNSUPPORTED else kind.name), plain)
     assert harm.idle == ()

@@ -113,12 +113,14 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
-        "problems", "accelerator_libraries",
+        "problems", "accelerator_libraries", "kernel_log",
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
         "pcie", "links", "errors", "limits", "processes", "unsupported", "vendor", "fabric", "instances",
+        "health",
     ]  # fmt: skip
     assert list(plain["findings"][0]) == [
         "check", "status", "subject", "summary", "evidence", "remedy", "reason", "fold",
+        "cause",
     ]  # fmt: skip

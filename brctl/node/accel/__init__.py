@@ -11,6 +11,7 @@ from ..facts import (
     AcceleratorDriver,
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -90,6 +91,9 @@ class Accelerator(Protocol):
 
     def setters(self) -> Optional[Setters]:
         """None where brctl sets nothing of this vendor's parts."""
+
+    def health(self) -> Optional[GpuHealth]:
+        """What only `diagnose` judges. None: no such thing is known of this vendor's."""
 
 
 class Pci(NamedTuple):

@@ -12,6 +12,7 @@ from ..facts import (
     AcceleratorDriver,
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -20,7 +21,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import NVIDIA, AcceleratorError, Pci, Setters, nvml_mig, nvml_processes
+from . import NVIDIA, AcceleratorError, Pci, Setters, nvml_health, nvml_mig, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
@@ -286,6 +287,9 @@ class NvmlGpu:
         from .nvml_set import NvmlSetters  # of no use to those who look
 
         return NvmlSetters(self._calls)
+
+    def health(self) -> GpuHealth:
+        return nvml_health.read(self._calls)
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:
         value: Optional[int] = member(utilization, name)

@@ -143,6 +143,8 @@ class Calls:
         """Remember what is not supported, note a failure of one call. Raises what concerns the whole GPU."""
         if isinstance(error, RefusalError) and error.code in NOT_SUPPORTED:
             self.refused.add(key)
+        elif isinstance(error, RefusalError) and error.code == CORRUPTED_INFOROM:
+            pass  # no failure to look, but what was found: GpuErrors.inforom_valid tells it
         elif error.kind in ("error", "permission"):
             self.failed[key] = error
         else:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple, Type, TypeVar
 from ..facts import (
     GpuErrors,
     GpuFabric,
+    GpuHealth,
     GpuIdentity,
     GpuInstance,
     GpuLimits,
@@ -101,4 +102,7 @@ class ToldGpu:
         return None
 
     def setters(self) -> Optional[Setters]:
+        return None
+
+    def health(self) -> Optional[GpuHealth]:
         return None

@@ -9,7 +9,8 @@ from typing import Dict, List, Optional, Sequence, Tuple, Union
 from ..facts import Inventory, Problem
 from ..report import Finding, Status
 from ..request import Expected, Override
-from . import Case, Check, checks, reason
+from . import Case, Check, Earlier, checks, reason
+from .causes import attributed
 
 WORST_FIRST = tuple(reversed(Status))
 
@@ -22,14 +23,41 @@ def registry() -> Tuple[Check, ...]:
     return tuple(sorted(found, key=lambda check: check.id))
 
 
-def run(seen: Inventory, want: Expected, overrides: Sequence[Override], tags: Sequence[str]) -> Tuple[Finding, ...]:
-    """Run the checks that bear one of `tags`: at least one Finding each, worst first, then by check and part."""
-    chosen = [check for check in registry() if set(tags) & set(check.tags)]
-    findings = [finding for check in chosen for finding in examine(check, seen, want, overrides)]
-    return tuple(sorted(findings, key=_order))
+def tagged(tag: str) -> Tuple[Check, ...]:
+    """Those that bear a tag."""
+    return tuple(check for check in registry() if tag in check.tags)
 
 
-def examine(check: Check, seen: Inventory, want: Expected, overrides: Sequence[Override] = ()) -> Tuple[Finding, ...]:
+def named(ids: Sequence[str]) -> Tuple[Check, ...]:
+    """Those of these ids; all where none is given."""
+    return tuple(check for check in registry() if not ids or check.id in ids)
+
+
+def run(
+    seen: Inventory,
+    want: Expected,
+    overrides: Sequence[Override],
+    chosen: Sequence[Check],
+    earlier: Sequence[Earlier] = (),
+) -> Tuple[Finding, ...]:
+    """Run checks: at least one Finding each, worst first, then by check and part; consequences name their cause."""
+    found = [finding for check in chosen for finding in examine(check, seen, want, overrides, earlier)]
+    return tuple(sorted(attributed(found, chosen, seen), key=_order))
+
+
+def since_boot(seen: Inventory, earlier: Inventory) -> bool:
+    """Whether both looks are of one boot of one machine, so that counters can be compared."""
+    boots = [look.kernel.boot_id if look.kernel else None for look in (seen, earlier)]
+    return boots[0] is not None and boots[0] == boots[1]
+
+
+def examine(
+    check: Check,
+    seen: Inventory,
+    want: Expected,
+    overrides: Sequence[Override] = (),
+    earlier: Sequence[Earlier] = (),
+) -> Tuple[Finding, ...]:
     """Run one check, if the facts allow it. Never raises, never gives nothing.
 
     A part that lacks single values only (one call to a GPU failed) is judged as it is; gpu-responding reports the call.
@@ -41,7 +69,7 @@ def examine(check: Check, seen: Inventory, want: Expected, overrides: Sequence[O
     if absent:
         return (check.finding(Status.NA, "this machine has no {}".format(", no ".join(absent))),)
     try:
-        findings = tuple(check.run(Case(seen, want, _thresholds(check, overrides))))
+        findings = tuple(check.run(Case(seen, want, _thresholds(check, overrides), tuple(earlier))))
     except Exception as error:  # a check that breaks must not take the others along
         return (_broken(check, "{}: {}".format(type(error).__name__, error)),)
     return findings or (_broken(check, "it gave no verdict"),)

@@ -84,7 +84,7 @@ def judge(
     a majority (`mixed`), or where all is well."""
     judged = [part for part in parts if part.value is not None]
     if not judged:
-        return (_nothing(check, noun, parts),)
+        return (nothing(check, noun, parts),)
     if declared:
         return tuple(_against(check, noun, parts, declared, remedy)) or (_passed(check, noun, parts),)
     kins: Dict[Any, List[Part]] = {}
@@ -98,7 +98,8 @@ def judge(
     return tuple(finding for findings in bad for finding in findings) or (_passed(check, noun, parts),)
 
 
-def _nothing(check: Check, noun: str, parts: Sequence[Part]) -> Finding:
+def nothing(check: Check, noun: str, parts: Sequence[Part]) -> Finding:
+    """That none of the parts has a value: unknown where one could not be read."""
     reasons = [part.reason for part in parts if part.reason]
     if reasons:
         reason = "hung" if "hung" in reasons else reasons[0]

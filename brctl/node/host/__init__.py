@@ -34,7 +34,7 @@ class Host(Protocol):
     def read(self, path: str) -> Optional[str]:
         """The text of a file, None where there is none. Raises OSError: there, but could not be read.
 
-        Undecodable bytes become U+FFFD.
+        Undecodable bytes become U+FFFD. `/dev/kmsg` gives what the kernel log holds now, and is not waited for.
         """
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:

@@ -18,6 +18,9 @@ from . import COMMAND_LIMIT_S, Completed, files
 OUTPUT_LIMIT_BYTES = 16 << 20
 """Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
 
+KMSG = "/dev/kmsg"
+_RECORD_BYTES = 8192
+"""The longest that the kernel gives in one read (CONSOLE_EXT_LOG_MAX)."""
 _CHUNK = 1 << 16
 _KILL_LIMIT_S = 0.5
 _running: Set[int] = set()
@@ -33,6 +36,8 @@ class Local:
 
     def read(self, path: str) -> Optional[str]:
         deadline.calling("read " + path)
+        if path == KMSG:
+            return _read_records(path)
         try:
             with open(path, "rb", buffering=0) as file:
                 return file.read().decode("utf-8", "replace")
@@ -113,6 +118,34 @@ class Local:
         if not self._libraries:
             self._libraries = libraries(self.run)
         return self._libraries
+
+
+def _read_records(path: str) -> Optional[str]:
+    """The kernel log as it is now: one record a read, the oldest first, and not those that are yet to come.
+
+    None where there is none. Raises OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    found = bytearray()
+    try:
+        while True:
+            if len(found) > OUTPUT_LIMIT_BYTES:  # the newest come last, and must not be what is missing
+                raise OSError(errno.EFBIG, "holds more than {} MiB".format(OUTPUT_LIMIT_BYTES >> 20), path)
+            try:
+                record = os.read(descriptor, _RECORD_BYTES)
+            except BrokenPipeError:  # overwritten while we read; the next read goes on after the gap
+                continue
+            if not record:
+                break
+            found += record
+    except BlockingIOError:  # that was the last one
+        pass
+    finally:
+        os.close(descriptor)
+    return found.decode("utf-8", "replace")
 
 
 def kill_commands() -> None:

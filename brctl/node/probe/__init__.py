@@ -1,12 +1,12 @@
 """Probes: Host -> facts. One file for each part of a machine: `read` asks the Host, `parse_*` are pure."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from ..deadline import run_all
 from ..facts import Inventory, Problem
 from ..host import Host
-from . import cpu, gpu, kernel, memory, mounts, net, numa, pci, rdma, sysctl
+from . import cpu, gpu, gpu_again, kernel, kernel_log, memory, mounts, net, numa, pci, rdma, sysctl
 from .rows import Reading, problem
 
 _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
@@ -20,23 +20,20 @@ _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("mounts", mounts.read),
     ("sysctls", sysctl.read),
 )
+_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (("kernel_log", kernel_log.read),)
+"""What only `diagnose` judges."""
+_COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = ()
+"""What has counters, besides the GPUs, and is read again for a second sample."""
 
 
-def inventory(host: Host) -> Inventory:
-    """What the machine is. A part that could not be read is None, and one of `problems` says why; so for each value."""
-    outcomes = run_all([partial(read, host) for _, read in _PARTS])
-    parts: Dict[str, Any] = {}
-    problems: List[Problem] = []
-    for (part, _), outcome in zip(_PARTS, outcomes):
-        if isinstance(outcome, Exception):
-            problems.append(problem(part, outcome))
-        elif isinstance(outcome, Reading):
-            parts[part] = outcome.facts
-            problems += outcome.problems
-        else:
-            parts[part] = outcome
+def inventory(host: Host, health: bool = False) -> Inventory:
+    """What the machine is. A part that could not be read is None, and one of `problems` says why; so for each value.
+
+    With `health` also what only `diagnose` judges.
+    """
+    parts, problems = _read(host, _PARTS + (_HEALTH if health else ()))
     # The GPUs' place is told from the PCI devices and the NICs, and some have the host's memory.
-    gpus = gpu.read(host, parts.get("pci"), parts.get("nics"), parts.get("memory"))
+    gpus = gpu.read(host, parts.get("pci"), parts.get("nics"), parts.get("memory"), health)
     problems += gpus.problems
     return Inventory(
         accelerator_driver=gpus.driver,
@@ -45,3 +42,31 @@ def inventory(host: Host) -> Inventory:
         accelerator_libraries=gpus.libraries,
         **parts,
     )
+
+
+def again(host: Host, seen: Inventory) -> Inventory:
+    """The second sample: what was seen with `health`, with all that counts or changes from moment to moment read anew.
+
+    What cannot be read this time is as in `inventory`.
+    """
+    parts, problems = _read(host, _COUNTED)
+    kept = [problem for problem in seen.problems if problem.part not in parts]
+    gpus, failed = gpu_again.read(host, seen.gpus)
+    return seen._replace(gpus=gpus, problems=(*kept, *problems, *failed), **parts)
+
+
+def _read(host: Host, wanted: Sequence[Tuple[str, Callable[[Host], Any]]]) -> Tuple[Dict[str, Any], List[Problem]]:
+    """Of each part its facts, or None and a problem."""
+    outcomes = run_all([partial(read, host) for _, read in wanted])
+    parts: Dict[str, Any] = {}
+    problems: List[Problem] = []
+    for (part, _), outcome in zip(wanted, outcomes):
+        if isinstance(outcome, Exception):
+            parts[part] = None
+            problems.append(problem(part, outcome))
+        elif isinstance(outcome, Reading):
+            parts[part] = outcome.facts
+            problems += outcome.problems
+        else:
+            parts[part] = outcome
+    return parts, problems

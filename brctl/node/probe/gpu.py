@@ -5,7 +5,7 @@ import re
 from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..accel import AcceleratorError, Library
+from ..accel import Accelerator, AcceleratorError, Library
 from ..deadline import HungError, run_all
 from ..facts import (
     AcceleratorDriver,
@@ -37,17 +37,22 @@ class GpuReading(NamedTuple):
 
 
 def read(
-    host: Host, pci: Optional[Sequence[PciDevice]], nics: Optional[Sequence[Nic]], memory: Optional[Memory] = None
+    host: Host,
+    pci: Optional[Sequence[PciDevice]],
+    nics: Optional[Sequence[Nic]],
+    memory: Optional[Memory] = None,
+    health: bool = False,
 ) -> GpuReading:
     """All GPUs, with their place on the PCI bus and the NIC nearest to each. Never raises for a GPU or library that
     fails: that GPU has a `fault`, and what else is missing has a Problem of the part `gpus`.
 
-    `memory` is the host's, which a GPU without memory of its own shares.
+    `memory` is the host's, which a GPU without memory of its own shares. With `health` also what
+    `diagnose` alone judges.
     """
     libraries = host.accelerators()
     answers = run_all([partial(_start, library) for library in libraries])
-    readings = [_read_library(host, *each, pci or ()) for each in zip(libraries, answers)]
-    gpus = _find_processes(host, [gpu for reading in readings for gpu in reading.gpus or ()])
+    readings = [_read_library(host, *each, pci or (), health) for each in zip(libraries, answers)]
+    gpus = find_processes(host, [gpu for reading in readings for gpu in reading.gpus or ()], health)
     gpus = [_with_shared_memory(gpu, memory) for gpu in gpus]
     drivers = [reading.driver for reading in readings if reading.driver]
     problems = tuple(problem for reading in readings for problem in reading.problems)
@@ -58,11 +63,12 @@ def read(
 class _Row:
     """What is known of a GPU so far. Its thread may never come back, and then this is what remains."""
 
-    def __init__(self, library: Library, index: int) -> None:
+    def __init__(self, library: Library, index: int, health: bool) -> None:
         self.gpu = Gpu(index, None, None, None, None, None, vendor=library.vendor)
         self.problems: Tuple[Problem, ...] = ()
         self._library = library
         self._index = index
+        self._health = health
 
     def fill(self) -> None:
         part = self._library.open(self._index)
@@ -70,6 +76,7 @@ class _Row:
         self.gpu = self.gpu._replace(pci=part.pci())
         self.gpu = self.gpu._replace(identity=part.identity())
         whole = self.gpu._replace(
+            health=part.health() if self._health else None,
             telemetry=part.telemetry(),
             pcie=part.pcie(),
             links=part.links(),
@@ -80,17 +87,20 @@ class _Row:
             instances=part.instances(),
             unsupported=part.unsupported,
         )
-        self.problems = tuple(
-            Problem("gpus", failure.kind, "GPU {}: {}".format(self._index, failure)) for failure in part.failures
-        )
+        self.problems = failures(part)
         self.gpu = whole
+
+
+def failures(part: Accelerator) -> Tuple[Problem, ...]:
+    """The single calls that a GPU refused."""
+    return tuple(Problem("gpus", failure.kind, "GPU {}: {}".format(part.index, failure)) for failure in part.failures)
 
 
 def _start(library: Library) -> Tuple[Optional[AcceleratorDriver], int]:
     return library.driver(), library.count()
 
 
-def _read_library(host: Host, library: Library, answer: Any, pci: Sequence[PciDevice]) -> GpuReading:
+def _read_library(host: Host, library: Library, answer: Any, pci: Sequence[PciDevice], health: bool) -> GpuReading:
     """`answer` is what _start gave or raised."""
     devices = _devices(library, pci)
     told = AcceleratorLibrary(library.vendor, library.source, True, None, None, library.tested_on_hardware)
@@ -98,9 +108,9 @@ def _read_library(host: Host, library: Library, answer: Any, pci: Sequence[PciDe
         told = told._replace(found=False, message=_why(answer))
         return GpuReading(problems=_library_problem(answer, devices), libraries=(told,))
     driver, count = answer
-    rows = [_Row(library, index) for index in range(count)]
+    rows = [_Row(library, index, health) for index in range(count)]
     outcomes = run_all([row.fill for row in rows])
-    gpus = [_with_fault(row.gpu, outcome) for row, outcome in zip(rows, outcomes)]
+    gpus = [with_fault(row.gpu, outcome) for row, outcome in zip(rows, outcomes)]
     problems = tuple(problem for row in rows for problem in row.problems)
     if _unlisted(gpus, devices) or not all(gpu.pci for gpu in gpus):
         gpus, more = _account(library, gpus, devices, _driver_gpus(host) if library.vendor == "nvidia" else {})
@@ -153,7 +163,8 @@ def _library_problem(error: Exception, devices: Sequence[str]) -> Tuple[Problem,
     return (Problem("gpus", kind, str(error)),)
 
 
-def _with_fault(gpu: Gpu, outcome: Optional[Exception]) -> Gpu:
+def with_fault(gpu: Gpu, outcome: Optional[Exception]) -> Gpu:
+    """The row, with why reading it failed; as it is where that did not."""
     if outcome is None:
         return gpu
     if isinstance(outcome, HungError):
@@ -166,14 +177,18 @@ def _with_fault(gpu: Gpu, outcome: Optional[Exception]) -> Gpu:
     return gpu._replace(fault=GpuFault("error", type(outcome).__name__, str(outcome)))
 
 
-def _find_processes(host: Host, gpus: Sequence[Gpu]) -> List[Gpu]:
-    """Tell of each process on a GPU whether it is to be seen from here."""
+def find_processes(host: Host, gpus: Sequence[Gpu], states: bool = False) -> List[Gpu]:
+    """Tell of each process on a GPU whether it is to be seen from here; with `states`, also what it is doing."""
     pids = sorted({process.pid for gpu in gpus for process in gpu.processes or ()})
     (answer,) = run_all([lambda: {pid: _is_present(host, pid) for pid in pids}])
     present = {} if isinstance(answer, Exception) else answer
+    seen = [pid for pid in pids if states and present.get(pid)]
+    # Each by itself: the file of a process whose memory map is stuck may hang too.
+    state = dict(zip(seen, run_all([partial(_state, host, pid) for pid in seen])))
 
     def told(process: GpuProcess) -> GpuProcess:
-        return process._replace(present=present.get(process.pid))
+        doing = state.get(process.pid)
+        return process._replace(present=present.get(process.pid), state=doing if isinstance(doing, str) else None)
 
     return [gpu._replace(processes=gpu.processes and tuple(map(told, gpu.processes))) for gpu in gpus]
 
@@ -185,6 +200,13 @@ def _is_present(host: Host, pid: int) -> Optional[bool]:
         return True
     except OSError:
         return None
+
+
+def _state(host: Host, pid: int) -> Optional[str]:
+    """Third field of proc(5)'s stat; the name before it may hold blanks and brackets."""
+    text = host.read("/proc/{}/stat".format(pid)) or ""
+    words = text.rpartition(")")[2].split()
+    return words[0] if words else None
 
 
 def _with_shared_memory(gpu: Gpu, memory: Optional[Memory]) -> Gpu:

@@ -9,6 +9,8 @@ from ..units import finite
 from .rows import Reading, Row
 
 _DMI = "/sys/class/dmi/id/"
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO (include/linux/proc_ns.h)."""
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")  # the order of os-release(5)
 
 
@@ -48,6 +50,7 @@ def _rest(row: Row, host: Host) -> None:
         boot_id=lambda: (host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
         product=lambda: _product(host),
         architecture=lambda: _architecture(host),
+        own_pid_namespace=lambda: _own_pid_namespace(host),
     )
 
 
@@ -57,6 +60,11 @@ def _architecture(host: Host) -> str:
         uname = host.run(["uname", "-m"])
         text = uname.stdout if uname else "unknown"
     return text.strip()
+
+
+def _own_pid_namespace(host: Host) -> Optional[bool]:
+    link = host.readlink("/proc/self/ns/pid")
+    return None if link is None else link != _FIRST_PID_NAMESPACE
 
 
 def _distribution(host: Host) -> Optional[str]:

@@ -7,13 +7,20 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 
 import pytest
 
-from brctl.node.diagnose import engine
+from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import (
     AcceleratorDriver,
     Cpu,
     Gpu,
+    GpuErrors,
+    GpuFabric,
+    GpuHealth,
     GpuIdentity,
+    GpuLimits,
     GpuLink,
+    GpuLinkErrors,
+    GpuPcie,
+    GpuTelemetry,
     Inventory,
     Kernel,
     Memory,
@@ -24,6 +31,7 @@ from brctl.node.facts import (
     RdmaPort,
     Sysctl,
 )
+from brctl.node.probe import kernel_log
 from brctl.node.report import Finding
 from brctl.node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics, Override
 
@@ -42,6 +50,65 @@ def a_gpu(index: int) -> Gpu:
         identity=GpuIdentity("NVIDIA H100 80GB HBM3", None, "96.00.99.00.01", 81559 * 2**20, False, True),
         links=tuple(GpuLink(link, True, "4.0") for link in range(18)),
     )
+
+
+def a_whole_gpu(index: int) -> Gpu:
+    """With all that `diagnose` judges."""
+    return a_gpu(index)._replace(
+        telemetry=TELEMETRY,
+        pcie=GpuPcie(5, 16, 5, 16, 150, 5),
+        errors=ERRORS,
+        limits=GpuLimits(700.0, 700.0, 700.0, 200.0, 700.0, 1980, 2619, None, None, -2, -8),
+        processes=(),
+        vendor="nvidia",
+        fabric=GpuFabric("completed", "Success", 0, None, None),
+        health=GpuHealth(
+            100.0, True, False, "580.105.08", True, True, tuple(GpuLinkErrors(link, 2, 1, 4000) for link in range(18))
+        ),
+    )
+
+
+TELEMETRY = GpuTelemetry(
+    gpu_utilization_percent=0,
+    memory_utilization_percent=0,
+    memory_used_bytes=0,
+    memory_reserved_bytes=603 * 2**20,
+    memory_free_bytes=80956 * 2**20,
+    temperature_celsius=29,
+    memory_temperature_celsius=41,
+    power_watts=68.6,
+    sm_clock_mhz=345,
+    memory_clock_mhz=2619,
+    performance_state=0,
+    clocks_event_reasons=("gpu_idle",),
+    temperature_margin_celsius=58,
+    sw_power_cap_ns=10**12,
+    sw_thermal_slowdown_ns=10**12,
+    hw_thermal_slowdown_ns=10**12,
+    hw_power_brake_slowdown_ns=10**12,
+)
+ERRORS = GpuErrors(
+    ecc_enabled=True,
+    volatile_corrected=1000000,
+    volatile_uncorrected=0,
+    aggregate_corrected=30000000,
+    aggregate_uncorrected=0,
+    remapped_rows_correctable=3,
+    remapped_rows_uncorrectable=2,
+    remap_pending=False,
+    remap_failure=False,
+    retired_pages_sbe=0,
+    retired_pages_dbe=0,
+    recovery_action="none",
+    retired_pages_pending=False,
+    sram_volatile_parity=0,
+    sram_volatile_secded=0,
+    sram_aggregate_parity=0,
+    sram_aggregate_secded=0,
+    sram_threshold_exceeded=False,
+    inforom_valid=True,
+)
+"""With totals of a long life, which are no fault."""
 
 
 def a_device(address: str, vendor: str, device: str, pci_class: str, driver: Any) -> PciDevice:
@@ -96,7 +163,7 @@ def dgx() -> Inventory:
     cards = [a_device(a_rail(index).pci or "", "15b3", "1021", "0200", "mlx5_core") for index in range(8)]
     boards = [a_device("0000:{}:00.0".format(slot), "10de", "2330", "0302", "nvidia") for slot in SLOTS]
     return Inventory(
-        kernel=Kernel("gpu001", "5.15.0", "x86_64", "Ubuntu 22.04.4 LTS", None, 86400.0, "NVIDIA DGXH100"),
+        kernel=Kernel("gpu001", "5.15.0", "x86_64", "Ubuntu 22.04.4 LTS", None, 86400.0, "NVIDIA DGXH100", False),
         cpu=Cpu("Intel(R) Xeon(R) Platinum 8480C", 2, 112, 224),
         numa=(NumaNode(0, "0-55,112-167", 1024 * GIB, (10, 21)), NumaNode(1, "56-111,168-223", 1024 * GIB, (21, 10))),
         memory=Memory(2015 * GIB, 1900 * GIB, 0),
@@ -112,6 +179,12 @@ def dgx() -> Inventory:
         accelerator_driver=AcceleratorDriver("nvidia", "580.105.08", None, "13.0"),
         gpus=tuple(a_gpu(index) for index in range(8)),
     )
+
+
+@pytest.fixture
+def well(dgx: Inventory) -> Inventory:
+    """The same, with all that `diagnose` judges of its GPUs."""
+    return dgx._replace(gpus=tuple(a_whole_gpu(index) for index in range(8)))
 
 
 @pytest.fixture
@@ -131,6 +204,17 @@ def declared() -> Expected:
 
 
 @pytest.fixture
+def logged(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with these lines in its kernel log: logged("[5.0] NVRM: Xid ..."); whole=False: begun after the boot."""
+
+    def change(*lines: str, whole: bool = True, seen: Inventory = dgx) -> Inventory:
+        first = ("[    0.000000] Linux version 5.15.0",) if whole else ("[ 9.000000] br0: up",)
+        return seen._replace(kernel_log=kernel_log.parse(["\n".join((*first, *lines)).encode()], "/dev/kmsg"))
+
+    return change
+
+
+@pytest.fixture
 def with_gpu(dgx: Inventory) -> Callable[..., Inventory]:
     """The node with fields of one GPU replaced: with_gpu(3, links=None)."""
 
@@ -138,6 +222,32 @@ def with_gpu(dgx: Inventory) -> Callable[..., Inventory]:
         return dgx._replace(gpus=replaced(dgx.gpus or (), index, **fields))
 
     return change
+
+
+@pytest.fixture
+def with_values(well: Inventory) -> Callable[..., Inventory]:
+    """`well` with single values of one GPU replaced: with_values(3, errors={"remap_pending": True})."""
+
+    def change(index: int, **parts: Any) -> Inventory:
+        gpu = (well.gpus or ())[index]
+        fields = {part: getattr(gpu, part)._replace(**values) for part, values in parts.items()}
+        return well._replace(gpus=replaced(well.gpus or (), index, **fields))
+
+    return change
+
+
+@pytest.fixture
+def later() -> Callable[[Inventory, float], Inventory]:
+    """later(seen, 0.1): the machine as it was seen so many seconds later."""
+    return _later
+
+
+def _later(seen: Inventory, seconds: float) -> Inventory:
+    gpus = tuple(
+        gpu._replace(health=gpu.health._replace(read_at_s=gpu.health.read_at_s + seconds)) if gpu.health else gpu
+        for gpu in seen.gpus or ()
+    )
+    return seen._replace(gpus=gpus)
 
 
 @pytest.fixture
@@ -156,11 +266,14 @@ def replaced(rows: Sequence[Any], index: int, **fields: Any) -> Tuple[Any, ...]:
 
 @pytest.fixture
 def examine(request: pytest.FixtureRequest) -> Callable[..., Tuple[Finding, ...]]:
-    """examine(seen, want, *overrides): what the check that the test's file is named after finds."""
+    """examine(seen, want, *overrides, before=...): what the check that the test's file is named after finds."""
     name = request.node.path.stem[len("test_") :].replace("_", "-")
     (check,) = [check for check in engine.registry() if check.id == name]
 
-    def run(seen: Inventory, want: Optional[Expected] = None, *overrides: Override) -> Tuple[Finding, ...]:
-        return engine.examine(check, seen, want or Expected(), overrides)
+    def run(
+        seen: Inventory, want: Optional[Expected] = None, *overrides: Override, before: Optional[Inventory] = None
+    ) -> Tuple[Finding, ...]:
+        earlier = (Earlier(before, "the first sample"),) if before else ()
+        return engine.examine(check, seen, want or Expected(), overrides, earlier)
 
     return run

@@ -127,7 +127,7 @@ def test_run_orders_worst_first_then_by_check_then_by_part(monkeypatch: pytest.M
     outcomes = ((Status.CRIT, "GPU 1"), (Status.UNKNOWN, "²"), (Status.INFO, "A"), (Status.PASS, "A"))
     checks = (a_check(*outcomes, name="b-check"), first, first._replace(id="c-check", tags=("other",)))
     monkeypatch.setattr(engine, "registry", lambda: checks)
-    found = engine.run(MEMORY, Expected(), (), ("inventory",))
+    found = engine.run(MEMORY, Expected(), (), engine.tagged("inventory"))
     assert [(one.status.value, one.subject.name) for one in found] == [
         ("crit", "GPU 2"),
         ("crit", "GPU 10"),
@@ -141,11 +141,14 @@ def test_run_orders_worst_first_then_by_check_then_by_part(monkeypatch: pytest.M
 
 
 def test_a_healthy_node_is_clean(dgx: Inventory, declared: Expected) -> None:
-    found = engine.run(dgx, declared, (), ("inventory",))
+    found = engine.run(dgx, declared, (), engine.tagged("inventory"))
     assert {one.status for one in found} == {Status.PASS}
-    assert [one.check for one in found] == [check.id for check in engine.registry()]
-    assert {one.status for one in engine.run(dgx, Expected(), (), ("inventory",))} == {Status.PASS, Status.NA}
-    assert engine.run(dgx, declared, (), ("active",)) == ()
+    assert [one.check for one in found] == [check.id for check in engine.tagged("inventory")]
+    assert {one.status for one in engine.run(dgx, Expected(), (), engine.tagged("inventory"))} == {
+        Status.PASS,
+        Status.NA,
+    }
+    assert engine.run(dgx, declared, (), engine.tagged("active")) == ()
     assert tuple(decode(Finding, encode(one)) for one in found) == found
 
 
@@ -154,16 +157,16 @@ def test_one_fault_is_one_finding(dgx: Inventory, declared: Expected, kind: str)
     gpus = list(dgx.gpus or ())
     gpus[3] = gpus[3]._replace(identity=None, links=None, fault=GpuFault(kind, "nvmlDeviceGetHandleByIndex_v2", "no"))
     for want in (declared, Expected()):
-        found = engine.run(dgx._replace(gpus=tuple(gpus)), want, (), ("inventory",))
+        found = engine.run(dgx._replace(gpus=tuple(gpus)), want, (), engine.tagged("inventory"))
         calling = [one for one in found if one.status not in (Status.PASS, Status.NA)]
         assert [(one.check, one.subject.name) for one in calling] == [("gpu-responding", "GPU 3")]
 
 
 def test_a_machine_without_gpus_is_clean_unless_some_are_declared(dgx: Inventory, declared: Expected) -> None:
     bare = dgx._replace(gpus=None, accelerator_driver=None, pci=())
-    found = engine.run(bare, declared._replace(accelerator=None), (), ("inventory",))
+    found = engine.run(bare, declared._replace(accelerator=None), (), engine.tagged("inventory"))
     assert {one.status for one in found} == {Status.PASS, Status.NA}
-    found = engine.run(bare, Expected(accelerator=ExpectedAccelerator(gpu_count=8)), (), ("inventory",))
+    found = engine.run(bare, Expected(accelerator=ExpectedAccelerator(gpu_count=8)), (), engine.tagged("inventory"))
     assert [(one.check, one.summary) for one in found if one.status is Status.CRIT] == [
         ("gpu-count", "0 of 8 GPUs expected")
     ]

@@ -196,3 +196,42 @@ def test_who_may_write(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))  # noqa: ARG005
     assert Local().denies(path) == errno.EROFS
     assert (tmp_path / "value").read_text() == "1\n"
+
+
+def test_the_kernel_log_is_not_waited_for(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe that somebody still writes to stands in for it: an ordinary read would never come back."""
+    pipe = str(tmp_path / "kmsg")
+    os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    monkeypatch.setattr(local, "KMSG", pipe)
+    os.write(writer, b"6,0,5,-;Linux version\n4,1,6,-;\xff\n")
+    assert Local().read(pipe) == "6,0,5,-;Linux version\n4,1,6,-;\ufffd\n"
+    os.close(writer)
+    assert Local().read(pipe) == ""
+    monkeypatch.setattr(local, "KMSG", pipe + "-no")
+    assert Local().read(pipe + "-no") is None
+
+
+def test_records_that_are_overwritten_meanwhile_are_passed_over(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: List[Any] = [BrokenPipeError(), b"4,9,6,-;later\n", BlockingIOError()]
+
+    def read(_: int, size: int) -> bytes:
+        assert size == 8192
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return bytes(answer)
+
+    (tmp_path / "kmsg").write_text("")
+    monkeypatch.setattr(local, "KMSG", str(tmp_path / "kmsg"))
+    monkeypatch.setattr(local.os, "read", read)
+    assert Local().read(str(tmp_path / "kmsg")) == "4,9,6,-;later\n"
+
+
+def test_a_kernel_log_without_end(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kmsg").write_text("")
+    monkeypatch.setattr(local, "KMSG", str(tmp_path / "kmsg"))
+    monkeypatch.setattr(local, "OUTPUT_LIMIT_BYTES", 20)
+    monkeypatch.setattr(local.os, "read", lambda *_: b"x" * 8)
+    with pytest.raises(OSError, match="holds more than 0 MiB"):
+        Local().read(str(tmp_path / "kmsg"))

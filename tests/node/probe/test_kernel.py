@@ -44,7 +44,7 @@ def test_dgx(dgx: Any) -> None:
     kernel = read(dgx).facts
     assert kernel is not None
     assert kernel._replace(boot_id=None) == Kernel(
-        "gpu001", "5.15.0-1063-nvidia", "x86_64", "Ubuntu 22.04.5 LTS", None, 1814400.0, "NVIDIA DGXH100"
+        "gpu001", "5.15.0-1063-nvidia", "x86_64", "Ubuntu 22.04.5 LTS", None, 1814400.0, "NVIDIA DGXH100", False
     )
     assert len(kernel.boot_id or "") == 36
 

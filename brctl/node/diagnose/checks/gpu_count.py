@@ -44,4 +44,6 @@ CHECK = Check(
     tags=("inventory",),
     needs=(),
     run=run,
+    group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )

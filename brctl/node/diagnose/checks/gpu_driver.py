@@ -106,4 +106,5 @@ CHECK = Check(
     tags=("inventory",),
     needs=(),
     run=run,
+    group="gpu",
 )

@@ -84,4 +84,6 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
+    after=("gpu-driver", "gpu-responding", "gpu-fabric"),
 )

@@ -59,4 +59,6 @@ CHECK = Check(
             "the smallest real loss, ECC on GDDR memory, is 6 %.",
         ),
     ),
+    group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )

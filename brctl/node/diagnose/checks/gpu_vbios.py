@@ -34,4 +34,6 @@ CHECK = Check(
     tags=("inventory",),
     needs=("gpus",),
     run=run,
+    group="gpu",
+    after=("gpu-driver", "gpu-responding"),
 )

@@ -85,4 +85,5 @@ CHECK = Check(
     needs=(),
     run=run,
     reads=("nics", "rdma"),
+    group="network",
 )

@@ -41,4 +41,5 @@ CHECK = Check(
     needs=("nics",),
     run=run,
     reads=("rdma",),
+    group="network",
 )

@@ -48,4 +48,5 @@ CHECK = Check(
     needs=("nics",),
     run=run,
     reads=("rdma",),
+    group="network",
 )

@@ -65,4 +65,5 @@ CHECK = Check(
     needs=("nics",),
     run=run,
     reads=("rdma",),
+    group="network",
 )

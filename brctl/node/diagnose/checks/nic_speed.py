@@ -75,4 +75,5 @@ CHECK = Check(
         ),
     ),
     reads=("rdma",),
+    group="network",
 )

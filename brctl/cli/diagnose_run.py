@@ -1,0 +1,76 @@
+"""What `diagnose run` is asked for: which checks, how far apart the looks, and against what."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..node.diagnose import GROUPS
+from ..node.diagnose.engine import registry
+from ..node.facts import Inventory
+from ..node.report import InvalidReportError, Report, decode
+from ..node.request import Request
+from .errors import CommandError
+
+QUICK_S = 0.1
+"""Between the two looks of the level `quick`."""
+FULL = "5s"
+MOST_S = 86400.0
+_HINT = "--baseline takes what `brctl diagnose run -o json` wrote"
+
+
+def chosen(only: Sequence[str], skip: Sequence[str]) -> tuple[str, ...]:
+    """Ids of the checks to run. Raises CommandError: an unknown id or group, or nothing is left."""
+    wanted, unwanted = _ids("--only", only), _ids("--skip", skip)
+    ids = tuple(check.id for check in registry() if check.id not in unwanted and (not only or check.id in wanted))
+    if not ids:
+        raise CommandError("--only and --skip leave no check to run")
+    return ids
+
+
+def _ids(option: str, words: Sequence[str]) -> set[str]:
+    """What `gpu,nic-mtu` names."""
+    groups = {group: {check.id for check in registry() if check.group == group} for group in GROUPS}
+    known = {**{check.id: {check.id} for check in registry()}, **groups}
+    found: set[str] = set()
+    for word in (part.strip() for text in words for part in text.split(",")):
+        if word not in known:
+            near = difflib.get_close_matches(word, known, n=1, cutoff=0)[0]
+            raise CommandError(f"{option} {word}: no such check or group", f"did you mean {near}?")
+        found |= known[word]
+    return found
+
+
+def baseline(file: Path) -> Mapping[str, Inventory]:
+    """What an earlier run saw, by node. Raises CommandError."""
+    try:
+        plain = json.loads(file.read_bytes())
+        reports = [decode(Report, report) for report in plain["reports"]]
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise CommandError(f"{file} is no output of brctl in JSON", _HINT) from None
+    except InvalidReportError as error:
+        raise CommandError(f"{file} is of another version of brctl: {error}", _HINT) from None
+    return {report.node: report.inventory for report in reports if report.inventory}
+
+
+def interval_s(level: str, interval: str | None) -> float:
+    """Between the two looks. Raises CommandError."""
+    from .session import seconds
+
+    if level == "quick":
+        if interval is not None:
+            raise CommandError("--interval belongs to --level full", "the level quick looks twice 100 ms apart")
+        return QUICK_S
+    apart_s = seconds("--interval", interval or FULL)
+    if not 0 < apart_s <= MOST_S:
+        raise CommandError(f"--interval {interval}: more than 0s, and at most {MOST_S / 3600:g}h")
+    return apart_s
+
+
+def adapt(request: Request, checks: tuple[str, ...], apart_s: float, earlier: Mapping[str, Inventory]) -> Request:
+    """A node's request, with what this run wants of it."""
+    return request._replace(checks=checks, interval_s=apart_s, baseline=earlier.get(request.node))

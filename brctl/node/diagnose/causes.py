@@ -1,0 +1,74 @@
+"""One fault, one finding: what merely follows from another finding is told under it.
+
+A check names in `after` the checks whose findings explain its own. A cause explains what is bad about the same part of
+the machine, about any part where it concerns the host as a whole, and about a device where it concerns a PCI port
+above that. A chain is told as one: everything in it is a consequence of its first cause.
+"""
+
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ..facts import Inventory
+from ..report import HOST, Cause, Finding, Status
+from . import Check, fold
+
+_BAD = (Status.UNKNOWN, Status.WARN, Status.CRIT)
+
+
+def attributed(findings: Sequence[Finding], checks: Sequence[Check], seen: Inventory) -> Tuple[Finding, ...]:
+    """The findings in their order; each that follows from another is an info and names its cause, which becomes as bad
+    as the worst of its consequences. What could not be read explains nothing but what could not be read either."""
+    after = {check.id: check.after for check in checks}
+    bad = [finding for finding in findings if finding.status in _BAD and not finding.cause]
+    ports = _ports(seen)
+    direct: Dict[Finding, Finding] = {}
+    for finding in bad:
+        cause = _cause(finding, bad, after.get(finding.check, ()), ports)
+        if cause:
+            direct[finding] = cause
+    roots = {finding: _root(finding, direct) for finding in direct}
+    return tuple(_told(finding, roots) for finding in findings)
+
+
+def _cause(
+    effect: Finding, bad: Sequence[Finding], after: Sequence[str], ports: Mapping[str, Sequence[str]]
+) -> Optional[Finding]:
+    for check in after:
+        for finding in bad:
+            if finding.check == check and _explains(finding, effect, ports):
+                return finding
+    return None
+
+
+def _explains(cause: Finding, effect: Finding, ports: Mapping[str, Sequence[str]]) -> bool:
+    if effect.status is Status.UNKNOWN:
+        if effect.subject == HOST:  # a part that could not be read hides what all of them are
+            return True
+    elif cause.status is Status.UNKNOWN:
+        return False
+    return cause.subject in (HOST, effect.subject) or cause.subject.id in ports.get(effect.subject.id, ())
+
+
+def _ports(seen: Inventory) -> Dict[str, Sequence[str]]:
+    """The PCI ports above each device, by what a Subject of it has as its id."""
+    found: Dict[str, Sequence[str]] = {device.address: device.ancestors for device in seen.pci or ()}
+    parts = [(gpu.uuid, gpu.pci) for gpu in seen.gpus or ()] + [(nic.name, nic.pci) for nic in seen.nics or ()]
+    found.update((name, (address, *found.get(address, ()))) for name, address in parts if name and address)
+    return found
+
+
+def _root(finding: Finding, direct: Mapping[Finding, Finding]) -> Finding:
+    passed: List[Finding] = []
+    while finding in direct and finding not in passed:  # two checks that name each other are no cause
+        passed.append(finding)
+        finding = direct[finding]
+    return finding
+
+
+def _told(finding: Finding, roots: Mapping[Finding, Finding]) -> Finding:
+    root = roots.get(finding)
+    if root and root is not finding:
+        fold_ = fold(finding.check, Status.INFO, finding.subject)
+        return finding._replace(status=Status.INFO, cause=Cause(root.check, root.subject), fold=fold_)
+    grave = [effect.status for effect, cause in roots.items() if cause is finding]
+    worst = max([finding.status, *grave], key=list(Status).index)
+    return finding._replace(status=worst, fold=fold(finding.check, worst, finding.subject)) if grave else finding

@@ -1,0 +1,42 @@
+"""A node in one line: a verdict and its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..node.diagnose.engine import WORST_FIRST
+from ..node.report import Finding, Report, Status
+
+_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
+_WORDS = {Status.CRIT: "CRIT", Status.WARN: "WARN", Status.UNKNOWN: "UNKNOWN"}
+
+
+class Headline(NamedTuple):
+    status: Status | None
+    """None: the node gave no Report."""
+    word: str
+    """`CRIT`, `WARN`, `UNKNOWN`, `OK` or `NO ANSWER`."""
+    reason: str
+    """The worst finding, and how many more of its kind there are; of a node that is well what was looked at."""
+
+
+def headline(report: Report) -> Headline:
+    """The verdict on a node."""
+    for error in report.errors:
+        return Headline(None, "NO ANSWER", f"{error.kind}: {error.message}")
+    calls = [finding for finding in report.findings if finding.status in _CALLS]
+    if not calls:
+        return Headline(Status.PASS, "OK", tally(report.findings))
+    first, *others = calls
+    more = f" (and {len(others)} more)" if others else ""
+    return Headline(first.status, _WORDS[first.status], first.summary + more)
+
+
+def tally(findings: Iterable[Finding]) -> str:
+    """`1 crit, 38 pass, 6 n/a`: worst first; consequences of others do not count."""
+    counts = Counter(finding.status for finding in findings if finding.cause is None)
+    return (
+        ", ".join(f"{counts[status]} {status.value}" for status in WORST_FIRST if counts[status]) or "nothing to check"
+    )
