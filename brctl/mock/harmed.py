@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Sequence
 
 from ..node.host import COMMAND_LIMIT_S, Completed
 from ..node.host.machine import Machine
@@ -57,8 +57,14 @@ class HarmedFiles:
                 text = before + change.new
         return text
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: Optional[str]) -> None:
         self._overlay.write(path, text)
+
+    def changed(self) -> Mapping[str, Optional[str]]:
+        return self._overlay.changed()
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        return self._overlay.lock(path, holder)
 
 
 def _grown(text: str, name: str, number: int) -> str:

@@ -1,12 +1,17 @@
-"""Overlay: what was written to a mocked machine. One JSON file each, path -> text, so that it outlives the process."""
+"""Overlay: what was written to a mocked machine. One JSON file each, path -> text, or null
+for what was removed, so that it outlives the process."""
 
+import contextlib
 import fcntl
 import json
 import os
-from typing import Dict, Optional, Tuple
+from typing import Dict, Iterator, Optional, Tuple
 
+from ..node.host import files
 from . import MockError
 from .regular import open_regular
+
+Texts = Dict[str, Optional[str]]
 
 
 def state_folder() -> str:
@@ -26,7 +31,8 @@ class Overlay:
         self._folder = os.path.join(state_folder(), "mock")
         self._path = os.path.join(self._folder, name + ".json")
         self._stamp: Optional[Tuple[int, int, int]] = None
-        self._texts: Dict[str, str] = {}
+        self._name = name
+        self._texts: Texts = {}
         self._refresh()
 
     def read(self, path: str) -> Optional[str]:
@@ -34,14 +40,26 @@ class Overlay:
         self._refresh()
         return self._texts.get(path)
 
-    def write(self, path: str, text: str) -> None:
-        """Returns when the text is on disk. Raises MockError, OSError."""
+    def write(self, path: str, text: Optional[str]) -> None:
+        """None: it is removed. Returns when that is on disk. Raises MockError, OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         # The lock is a file of its own: the data file is replaced under it.
         with open(os.path.join(self._folder, ".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._refresh()
             self._replace(dict(self._texts, **{path: text}))
+
+    def changed(self) -> Texts:
+        """All that any process has written, None for what was removed. Raises MockError."""
+        self._refresh()
+        return self._texts
+
+    @contextlib.contextmanager
+    def lock(self, path: str, holder: str) -> Iterator[None]:  # noqa: ARG002  # a machine has this one
+        """Raises BusyError when it is entered, OSError."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        with files.lock(os.path.join(self._folder, self._name + ".lock"), holder):
+            yield
 
     def _refresh(self) -> None:
         try:
@@ -58,14 +76,14 @@ class Overlay:
             message = "cannot read {}: {}".format(self._path, error.strerror)
             raise MockError(message, "remove it, or name another folder in $BRCTL_STATE_DIR") from None
 
-    def _parse(self, data: bytes) -> Dict[str, str]:
+    def _parse(self, data: bytes) -> Texts:
         try:
             texts = json.loads(data)
         except ValueError as error:
             raise self._broken(str(error)) from None
         except RecursionError:
             raise self._broken("it is nested too deep") from None
-        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        if not isinstance(texts, dict) or not all(isinstance(text, (str, type(None))) for text in texts.values()):
             raise self._broken("an object of texts is expected")
         return texts
 
@@ -73,7 +91,7 @@ class Overlay:
         message = "{} does not hold what was written to this mocked machine: {}".format(self._path, reason)
         return MockError(message, "remove the file: the machine then is as it was at first")
 
-    def _replace(self, texts: Dict[str, str]) -> None:
+    def _replace(self, texts: Texts) -> None:
         temporary = self._path + ".new"  # one name is enough under the lock; a crash leaves it to be written over
         with open(temporary, "w") as file:
             json.dump(texts, file, indent=0, sort_keys=True)

@@ -8,6 +8,7 @@ import pytest
 
 from brctl.mock import MockError
 from brctl.mock.overlay import Overlay, state_folder
+from brctl.node.host import BusyError
 
 
 def file(tmp_path: Path, name: str = "m") -> Path:
@@ -39,6 +40,23 @@ def test_what_was_written_is_read_also_by_others(tmp_path: Path) -> None:
     assert (two.read("/a"), two.read("/b")) == ("3\n", "2\n")
     assert Overlay("other").read("/a") is None
     assert json.loads(file(tmp_path).read_text()) == {"/a": "3\n", "/b": "2\n"}
+
+
+def test_what_was_removed_is_so_for_others_too() -> None:
+    one, two = Overlay("m"), Overlay("m")
+    one.write("/a", "1\n")
+    two.write("/a", None)
+    assert (one.read("/a"), one.changed(), Overlay("m").changed()) == (None, {"/a": None}, {"/a": None})
+
+
+def test_a_lock_names_its_holder_and_is_of_one_machine() -> None:
+    mine, other, again = Overlay("m"), Overlay("other"), Overlay("m")
+    with mine.lock("/run/l", "root: brctl tune apply"), other.lock("/run/l", "b"):
+        held = r"^root: brctl tune apply, process \d+, since \d{4}-\d\d-\d\d .* UTC$"
+        with pytest.raises(BusyError, match=held), again.lock("/run/l", "c"):
+            pass
+    with again.lock("/run/l", "c"):
+        pass
 
 
 def test_only_a_write_makes_a_folder_and_it_is_private(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Local is this machine; Machine is one from a JSON file (composed or recorded).
 """
 
 import errno
-from typing import NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import ContextManager, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..accel import Library
 from ..report import Mock
@@ -19,6 +19,10 @@ class Completed(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+
+class BusyError(Exception):
+    """Another process holds the lock; the message says which."""
 
 
 class Host(Protocol):
@@ -39,6 +43,24 @@ class Host(Protocol):
 
     def write(self, path: str, text: str) -> None:
         """Write an existing file in place with one write(2), as the kernel's own files demand. Raises OSError."""
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        """All bytes of a file, None where there is none. Raises OSError."""
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Make the file hold `data`, as a whole or not at all, on disk at return; its folders are made.
+
+        One that was there keeps its mode and owner, and a link to it stays one. Raises OSError.
+        """
+
+    def remove(self, path: str) -> None:
+        """Take the file away, on disk at return; that there is none is fine. Raises OSError."""
+
+    def append(self, path: str, data: bytes) -> None:
+        """Write at the end of a file of root's own, on disk at return; it and its folders are made. Raises OSError."""
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        """Hold the lock `path` in the name of `holder`. Entering it raises BusyError, OSError."""
 
     def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
         """Run a command with LC_ALL=C and no stdin; None where it is not installed. Raises HungError, OSError."""

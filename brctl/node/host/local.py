@@ -8,12 +8,12 @@ import signal
 import subprocess
 import threading
 import time
-from typing import Dict, Optional, Sequence, Set, Tuple
+from typing import ContextManager, Dict, Optional, Sequence, Set, Tuple
 
 from .. import deadline
 from ..accel import Library, libraries
 from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed
+from . import COMMAND_LIMIT_S, Completed, files
 
 OUTPUT_LIMIT_BYTES = 16 << 20
 """Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
@@ -65,6 +65,25 @@ class Local:
                 raise OSError(errno.EIO, "only a part was written", path)
         finally:
             os.close(descriptor)
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        deadline.calling("read " + path)
+        return files.read(path)
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        deadline.calling("write " + path)
+        files.replace(path, data, mode)
+
+    def remove(self, path: str) -> None:
+        deadline.calling("remove " + path)
+        files.remove(path)
+
+    def append(self, path: str, data: bytes) -> None:
+        deadline.calling("write " + path)
+        files.append(path, data)
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        return files.lock(path, holder)
 
     def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
         # Whoever waits for this thread has patience enough for the command to be killed first.

@@ -28,7 +28,7 @@ answered to each call when this was recorded, or its `error`, and after how many
 
 import errno
 import re
-from typing import Any, Callable, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ..accel import Library, libraries
 from ..deadline import HungError
@@ -43,12 +43,19 @@ _OPTIONAL = ("partial", "commands", "nvml", "nvml_calls")
 
 
 class Overlay(Protocol):
-    """Where writes to a machine go."""
+    """Where writes to a machine go. Bytes that are no UTF-8 are kept in texts as Python's surrogates."""
 
     def read(self, path: str) -> Optional[str]:
         """What was last written, None where nothing was."""
 
-    def write(self, path: str, text: str) -> None: ...
+    def write(self, path: str, text: Optional[str]) -> None:
+        """None: it is removed."""
+
+    def changed(self) -> Mapping[str, Optional[str]]:
+        """All that was written, by path; None for what was removed."""
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        """Raises BusyError when it is entered."""
 
 
 class Machine:
@@ -72,25 +79,62 @@ class Machine:
         self._commands = {argv: _command(argv, answer) for argv, answer in plain.get("commands", {}).items()}
 
     def read(self, path: str) -> Optional[str]:
-        real = self._tree.reach(path, "read")
-        text = self._tree.text(real, path)
-        written = self._overlay.read(real) if self._overlay and text is not None else None
-        return text if written is None else written
+        text = self._text(path)
+        return text if text is None or text.isascii() else _bytes(text).decode("utf-8", "replace")
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        text = self._text(path)
+        return None if text is None else _bytes(text)
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
-        return self._tree.names(self._tree.reach(path, "list"), path)
+        real = self._tree.reach(path, "list")
+        changed = _names(self._overlay.changed(), real) if self._overlay else {}
+        try:
+            there = self._tree.names(real, path)
+        except NotRecordedError:
+            if not any(changed.values()):
+                raise
+            there = ()
+        if there is None and not any(changed.values()):
+            return None
+        kept = {name for name in there or () if changed.get(name, True)}
+        return tuple(sorted(kept.union(name for name, present in changed.items() if present)))
 
     def readlink(self, path: str) -> Optional[str]:
         parent, _, name = path.rstrip("/").rpartition("/")
         return self._tree.link(self._tree.reach(parent, "readlink", path) + "/" + name, path)
 
     def write(self, path: str, text: str) -> None:
-        real = self._tree.reach(path, "write")
-        if self._tree.text(real, path) is None:
+        if self._text(path) is None:
             raise os_error(errno.ENOENT, path)
+        self._writable(path).write(self._tree.reach(path, "write"), text)
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None:  # noqa: ARG002
+        self._writable(path).write(self._tree.reach(path, "write"), _text(data))
+
+    def remove(self, path: str) -> None:
+        overlay, real = self._writable(path), self._tree.reach(path, "remove")
+        if self._text(path) is not None:
+            overlay.write(real, None)
+
+    def append(self, path: str, data: bytes) -> None:
+        overlay, real = self._writable(path), self._tree.reach(path, "write")
+        overlay.write(real, (self._text(path) or "") + _text(data))
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        return self._writable(path).lock(path, holder)
+
+    def _text(self, path: str) -> Optional[str]:
+        real = self._tree.reach(path, "read")
+        written = self._overlay.read(real) if self._overlay else None
+        if written is None and self._overlay and real in self._overlay.changed():
+            return None
+        return self._tree.text(real, path) if written is None else written
+
+    def _writable(self, path: str) -> Overlay:
         if self._overlay is None:
             raise os_error(errno.EROFS, path)
-        self._overlay.write(real, text)
+        return self._overlay
 
     def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:  # noqa: ARG002
         name = " ".join(argv)
@@ -108,6 +152,25 @@ class Machine:
             self._load_accelerators()
             self._libraries = libraries(self.run)
         return self._libraries
+
+
+def _names(changed: Mapping[str, Optional[str]], folder: str) -> Dict[str, bool]:
+    """Names in `folder` of what was written or removed in it or below, and whether there is anything of it now."""
+    found: Dict[str, bool] = {}
+    for path, text in changed.items():
+        if path.startswith(folder + "/"):
+            name, _, below = path[len(folder) + 1 :].partition("/")
+            if text is not None or not below:  # a folder outlives what was in it
+                found[name] = found.get(name, False) or text is not None
+    return found
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def check(plain: Any) -> None:

@@ -10,7 +10,21 @@ import json
 import re
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+)
 
 from ... import __version__
 from .. import deadline
@@ -55,6 +69,21 @@ class Recording:
 
     def write(self, path: str, text: str) -> None:
         self._host.write(path, text)
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        return self._host.read_bytes(path)
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        self._host.replace(path, data, mode)
+
+    def remove(self, path: str) -> None:
+        self._host.remove(path)
+
+    def append(self, path: str, data: bytes) -> None:
+        self._host.append(path, data)
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:
+        return self._host.lock(path, holder)
 
     def run(self, argv: Sequence[str], limit_s: float = COMMAND_LIMIT_S) -> Optional[Completed]:
         name = " ".join(argv)

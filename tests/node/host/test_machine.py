@@ -1,10 +1,10 @@
 import errno
-from typing import Any, Dict, List
+from typing import Any, ContextManager, Dict, List, Optional
 
 import pytest
 
 from brctl.node.deadline import HungError
-from brctl.node.host import Completed, read_if_valid
+from brctl.node.host import BusyError, Completed, read_if_valid
 from brctl.node.host.machine import InvalidMachineError, Machine
 from brctl.node.host.tree import NotRecordedError
 from brctl.node.report import Mock
@@ -43,11 +43,17 @@ def machine() -> Machine:
 
 class Writes:
     def __init__(self) -> None:
-        self.texts: Dict[str, str] = {}
+        self.texts: Dict[str, Optional[str]] = {}
         self.read = self.texts.get
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: Optional[str]) -> None:
         self.texts[path] = text
+
+    def changed(self) -> Dict[str, Optional[str]]:
+        return self.texts
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:  # noqa: ARG002
+        raise BusyError(holder)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +162,41 @@ def test_what_cannot_be_written(path: str, code: int) -> None:
 def test_without_an_overlay_nothing_is_written(machine: Machine) -> None:
     with pytest.raises(OSError, match="Read-only") as raised:
         machine.write("/proc/uptime", "0 0\n")
+    with pytest.raises(OSError, match="Read-only"):
+        machine.lock("/run/l", "me")
     assert raised.value.errno == errno.EROFS
+
+
+def test_files_come_and_go_in_the_overlay() -> None:
+    writes = Writes()
+    machine = Machine(plain(), "m", nothing, writes)
+    machine.replace("/etc/new.d/a.conf", b"a\xff\n")
+    assert machine.read_bytes("/etc/new.d/a.conf") == b"a\xff\n"
+    assert machine.read("/etc/new.d/a.conf") == "a\ufffd\n"
+    assert machine.listdir("/etc/new.d") == ("a.conf",)
+    assert machine.listdir("/etc") == ("new.d", "os-release")
+    machine.remove("/etc/new.d/a.conf")
+    machine.remove("/usr/lib/os-release")
+    machine.remove("/usr/lib/none")
+    assert (machine.read_bytes("/etc/new.d/a.conf"), machine.read("/etc/os-release")) == (None, None)
+    assert machine.listdir("/etc/new.d") is None
+    assert machine.listdir("/usr/lib") == ()
+    machine.append("/var/log/j", b"1\n")
+    machine.append("/var/log/j", b"2\n")
+    assert machine.read_bytes("/var/log/j") == b"1\n2\n"
+    with pytest.raises(BusyError, match=r"^me$"):
+        machine.lock("/run/l", "me")
+
+
+def test_a_partial_machine_knows_what_was_written_to_it() -> None:
+    machine = Machine(plain(partial=True, files={"/proc/uptime": "1\n"}), "m", nothing, Writes())
+    with pytest.raises(NotRecordedError):
+        machine.listdir("/etc/x.d")
+    with pytest.raises(NotRecordedError):
+        machine.read_bytes("/etc/x.d/a")
+    machine.replace("/etc/x.d/a", b"1")
+    assert machine.listdir("/etc/x.d") == ("a",)
+    assert machine.read_bytes("/etc/x.d/a") == b"1"
 
 
 def test_accelerators_are_loaded_once_and_only_when_asked_for() -> None:

@@ -2,7 +2,7 @@ import errno
 import json
 import threading
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -12,7 +12,7 @@ from brctl.node import deadline
 from brctl.node.accel import Library
 from brctl.node.deadline import HungError
 from brctl.node.facts import Inventory
-from brctl.node.host import Completed, Host
+from brctl.node.host import BusyError, Completed, Host
 from brctl.node.host.local import Local
 from brctl.node.host.machine import Machine
 from brctl.node.host.recording import Recording
@@ -223,6 +223,18 @@ class Changing:
         return None
 
     def write(self, path: str, text: str) -> None: ...
+
+    def read_bytes(self, path: str) -> Optional[bytes]:
+        return path.encode()
+
+    def replace(self, path: str, data: bytes, mode: int = 0o644) -> None: ...
+
+    def remove(self, path: str) -> None: ...
+
+    def append(self, path: str, data: bytes) -> None: ...
+
+    def lock(self, path: str, holder: str) -> ContextManager[None]:  # noqa: ARG002
+        raise BusyError(holder)
 
     def run(self, argv: Sequence[str], limit_s: float = 1.0) -> Optional[Completed]:  # noqa: ARG002
         return None
