@@ -29,11 +29,13 @@ class Field(NamedTuple):
     ours: str
     """The Series that it is made of."""
     factor: float = 1.0
+    labels: tuple[str, ...] = ()
+    """The values of the labels that this Series has beside a GPU's own."""
 
 
 FIELDS = (
-    Field("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock (in MHz).", "brctl_gpu_sm_clock_hertz", _MHZ),
-    Field("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock (in MHz).", "brctl_gpu_memory_clock_hertz", _MHZ),
+    Field("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock (in MHz).", "brctl_gpu_clock_hertz", _MHZ, ("sm",)),
+    Field("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock (in MHz).", "brctl_gpu_clock_hertz", _MHZ, ("memory",)),
     Field("DCGM_FI_DEV_MEMORY_TEMP", "gauge", "Memory temperature (in C).", "brctl_gpu_memory_temperature_celsius"),
     Field("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C).", "brctl_gpu_temperature_celsius"),
     Field("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", "brctl_gpu_power_watts"),
@@ -60,22 +62,22 @@ class _Gpu(NamedTuple):
 
 def exposition(reports: Iterable[Report], hostname_label: str) -> bytes:
     """What was measured in one tick, in dcgm-exporter's words; `hostname_label` is a key of HOSTNAME_LABELS."""
-    families = {field.ours: Family(field.name, field.kind, field.help, []) for field in FIELDS}
-    factors = {field.ours: field.factor for field in FIELDS}
+    fields = {(field.ours, field.labels): field for field in FIELDS}
+    families = {field.name: Family(field.name, field.kind, field.help, []) for field in FIELDS}
     seen: set[str] = set()
     for report in reports:
         gpus = _gpus(report)
-        labels = {series.name: series.labels for series in report.series}
+        labels = {series.name: series.labels for series in report.series if series.labels[:2] == GPU_LABELS}
         for sample in measured(report):
-            family = families.get(sample.series)
-            if not family or labels.get(sample.series) != GPU_LABELS or len(sample.labels) != len(GPU_LABELS):
+            field = fields.get((sample.series, sample.labels[2:]))
+            if not field or len(sample.labels) != len(labels.get(sample.series, ())):
                 continue
-            index, uuid = sample.labels
+            index, uuid = sample.labels[:2]
             gpu = gpus.get(index) or _Gpu(index, uuid, "", "", "")
-            head = f"{family.name}{{{_pairs(gpu, report.node, HOSTNAME_LABELS[hostname_label])}}}"
+            head = f"{field.name}{{{_pairs(gpu, report.node, HOSTNAME_LABELS[hostname_label])}}}"
             if head not in seen:  # a series that is there twice makes Prometheus drop the whole scrape
                 seen.add(head)
-                family.lines.append(f"{head} {(sample.value or 0.0) * factors[sample.series]:f}\n")
+                families[field.name].lines.append(f"{head} {(sample.value or 0.0) * field.factor:f}\n")
     return text([family for family in families.values() if family.lines])
 
 

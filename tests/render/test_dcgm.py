@@ -7,10 +7,11 @@ from brctl.node.report import Report, Sample, Series, State
 from brctl.render.dcgm import FIELDS, exposition
 
 UUID = "GPU-8c2c8a3a"
+GPU = ("gpu", "uuid")
 VALUES = {
     "brctl_gpu_temperature_celsius": 61.0,
     "brctl_gpu_power_watts": 412.5,
-    "brctl_gpu_sm_clock_hertz": 1.98e9,
+    "brctl_gpu_clock_hertz/sm": 1.98e9,
     "brctl_gpu_utilization_ratio": 0.97,
     "brctl_gpu_memory_used_bytes": 2.0**34,
     "brctl_gpu_tensor_active_ratio": 0.42,
@@ -25,16 +26,20 @@ DASHBOARD_12239 = {
 }
 
 
-def _series(name: str, labels: "tuple[str, ...]" = ("gpu", "uuid")) -> Series:
+def _series(name: str, labels: "tuple[str, ...]" = GPU) -> Series:
     return Series(name, "", "gauge", labels, "Help.", "NVML", "t")
 
 
 def _report(values: "dict[str, float]", *more: Sample) -> Report:
     info = _series("brctl_gpu_info", ("gpu", "uuid", "pci", "name", "driver"))
     identity = ("3", UUID, "0000:1b:00.0", "NVIDIA H100 80GB HBM3", "580.105.08")
-    samples = [Sample(name, ("3", UUID), value, State.MEASURED, 0.0) for name, value in values.items()]
+    series = [_series(name.partition("/")[0], ("gpu", "uuid", "clock") if "/" in name else GPU) for name in values]
+    samples = [
+        Sample(name.partition("/")[0], ("3", UUID, *name.split("/")[1:]), value, State.MEASURED, 0.0)
+        for name, value in values.items()
+    ]
     samples.append(Sample(info.name, identity, 1.0, State.MEASURED, 0.0))
-    return Report("gpu001", 0.0, 0.0, series=(info, *map(_series, values)), samples=(*samples, *more))
+    return Report("gpu001", 0.0, 0.0, series=(info, *series), samples=(*samples, *more))
 
 
 def test_the_six_series_of_dashboard_12239() -> None:
@@ -95,4 +100,4 @@ def test_a_gpu_without_identity_has_its_index_and_uuid() -> None:
 
 
 def test_each_field_is_made_of_one_series() -> None:
-    assert len({field.ours for field in FIELDS}) == len({field.name for field in FIELDS}) == len(FIELDS)
+    assert len({(field.ours, field.labels) for field in FIELDS}) == len({field.name for field in FIELDS}) == len(FIELDS)
