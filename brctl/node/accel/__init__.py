@@ -20,6 +20,7 @@ from ..facts import (
     GpuTelemetry,
     PciDevice,
 )
+from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
 
 
 class AcceleratorError(Exception):
@@ -31,6 +32,24 @@ class AcceleratorError(Exception):
         """`no-library`, `no-driver`, `version-mismatch`, or a kind of GpuFault."""
         self.call = call
         self.message = message
+
+
+class Meter(Protocol):
+    """An accelerator that is looked at again and again, for one thread. It keeps what it needs from one look to the
+    next; methods raise as those of Accelerator do."""
+
+    def activity(self) -> GpuActivity: ...
+
+    def condition(self) -> GpuCondition: ...
+
+    def traffic(self) -> GpuTraffic: ...
+
+    def profile(self) -> Optional[GpuProfile]:
+        """None where the part has no such counters, and at the first look."""
+
+    def xids(self) -> Optional[Tuple[int, ...]]:
+        """The errors that the driver reported since the last look, each with its number, in their order; None where
+        nobody tells."""
 
 
 class Accelerator(Protocol):
@@ -70,6 +89,9 @@ class Accelerator(Protocol):
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         """The devices that the part is divided into; None where it is whole."""
 
+    def meter(self) -> Meter:
+        """A new one."""
+
 
 class Pci(NamedTuple):
     """How a vendor's accelerators are known on the PCI bus."""
@@ -99,6 +121,8 @@ class Library(Protocol):
     """False: the code was tested on recorded or mocked answers alone."""
     count_call: str
     """What tells how many there are."""
+    told_at_once: bool
+    """All that there is to know was told by `driver`: for newer values it is called again, and each part opened."""
     pci: Optional[Pci]
     """None: cannot be told on the bus."""
 
@@ -110,6 +134,9 @@ class Library(Protocol):
 
     def open(self, index: int) -> Accelerator:
         """May initialise the GPU, which takes over a second where persistence mode is off."""
+
+    def close(self) -> None:
+        """Let go of all parts and of the driver; `driver` may then be called anew. No call may be in flight."""
 
 
 class Answer(Protocol):
