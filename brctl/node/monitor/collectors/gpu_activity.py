@@ -24,8 +24,7 @@ _MEMORY = _made.gauge(
     "Part of the last sample period in which memory was read or written.",
     "nvmlDeviceGetUtilizationRates",
 )
-_SM_CLOCK = _made.gauge("gpu_sm_clock_hertz", "hertz", "SM clock.", "nvmlDeviceGetClockInfo")
-_MEMORY_CLOCK = _made.gauge("gpu_memory_clock_hertz", "hertz", "Memory clock.", "nvmlDeviceGetClockInfo")
+_CLOCK = _made.gauge("gpu_clock_hertz", "hertz", "Clock of a domain: sm or memory.", "nvmlDeviceGetClockInfo", "clock")
 _AVERAGE = _made.gauge("gpu_power_average_watts", "watts", "Power, averaged by the driver over 1 s.", "field 185")
 _INSTANT = _made.gauge("gpu_power_watts", "watts", "Power at this moment.", "field 186")
 _ENERGY = _made.counter("gpu_energy_joules_total", "joules", "Energy since the driver was loaded.", "field 83")
@@ -70,8 +69,8 @@ def run(gpu: WatchedGpu, previous: Previous) -> Readings:
     seen = gpu.meter.activity()
     yield Reading(_UTILIZATION, _part(seen.gpu_utilization_percent))
     yield Reading(_MEMORY, _part(seen.memory_utilization_percent))
-    for series, mhz in ((_SM_CLOCK, seen.sm_clock_mhz), (_MEMORY_CLOCK, seen.memory_clock_mhz)):
-        yield Reading(series, None if mhz is None else mhz * 1e6)
+    for clock, mhz in (("sm", seen.sm_clock_mhz), ("memory", seen.memory_clock_mhz)):
+        yield Reading(_CLOCK, None if mhz is None else mhz * 1e6, (clock,))
     yield Reading(_AVERAGE, seen.power_average_watts)
     yield Reading(_INSTANT, seen.power_instant_watts)
     yield Reading(_ENERGY, seen.energy_joules)
