@@ -60,11 +60,32 @@ class Override(NamedTuple):
     value: float
 
 
+class Cadence(NamedTuple):
+    """Of one collector, where the config says otherwise than the collector itself."""
+
+    collector: str
+    every_s: float
+
+
+class Sampling(NamedTuple):
+    """What `sample`, `monitor` and `release` go by."""
+
+    interval_s: float = 5.0
+    """Of the ticks of `monitor`."""
+    cadences: Tuple[Cadence, ...] = ()
+    peers: Tuple[str, ...] = ()
+    """Nodes to which the round trip is measured."""
+    release_s: float = 0.0
+    """For how long to let go of the GPUs; 0: take an earlier release back."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
     action: str
     """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `bundle` records what they read;
-    `clean` removes what brctl left."""
+    `clean` removes what brctl left; `sample` gives one sample; `monitor` a stream of them (node/monitor/stream.py),
+    until the same frame id has `stop`; `release` makes all samplers let go of the GPUs."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
+    sampling: Sampling = Sampling()

@@ -4,7 +4,7 @@ found by themselves."""
 import pkgutil
 from functools import lru_cache
 from importlib import import_module
-from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..accel import Accelerator, Meter
 from ..host import Host
@@ -42,7 +42,7 @@ class WatchedGpu(NamedTuple):
 
 
 class Collector(NamedTuple):
-    """Either `of_host` or `of_gpu` is given. Whatever they raise costs the values of this collector (and GPU) alone; a
+    """One of the three functions is given. Whatever they raise costs the values of this collector (and GPU) alone; a
     value that cannot be told yet, as a rate at first, is left out."""
 
     id: str
@@ -53,6 +53,8 @@ class Collector(NamedTuple):
     series: Tuple[Series, ...]
     of_host: Optional[Callable[[Host, Previous], Readings]] = None
     of_gpu: Optional[Callable[[WatchedGpu, Previous], Readings]] = None
+    of_peers: Optional[Callable[[Host, Previous, Sequence[str]], Readings]] = None
+    """It is run where the config names peers."""
 
 
 class Kind:

@@ -136,6 +136,16 @@ class LibraryLane:
         self._loaded = False
         self._version = ""
 
+    @property
+    def vendor(self) -> str:
+        return self._library.vendor
+
+    @property
+    def absent(self) -> bool:
+        """This vendor has nothing here: no news."""
+        kind = self.error.kind if isinstance(self.error, AcceleratorError) else ""
+        return not self.gpus and kind in ("no-library", "no-driver")
+
     def due(self, now_s: float) -> bool:
         return now_s >= self._due_s
 

@@ -8,55 +8,54 @@ from then on it costs its own values alone.
 import math
 import threading
 import time
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ..deadline import Lane
 from ..host import Host
-from ..report import Sample, Series
-from . import Collector, own, registry
+from ..report import Series
+from ..request import Sampling
+from . import Collector, Readings, own, registry
 from .gpus import GpuLane, LibraryLane
+from .previous import Previous
 from .release import released_until
+from .stream import Block
 from .unit import PATIENCE_S, Unit
 
 
-class Block(NamedTuple):
-    """The samples of one collector on one part: those that are measured were read at one time."""
-
-    collector: str
-    part: Tuple[str, ...]
-    """A GPU's labels; empty for the host."""
-    samples: Tuple[Sample, ...]
+class Tick(NamedTuple):
+    at: float
+    """Seconds since the epoch."""
+    blocks: Tuple[Block, ...]
+    notes: Tuple[str, ...]
+    """What has gone wrong since the last tick, each thing once."""
 
 
 class _HostLane:
     """One collector of the host."""
 
-    def __init__(self, host: Host, unit: Unit, lane: Lane) -> None:
-        self.unit, self.lane, self._host = unit, lane, host
+    def __init__(self, unit: Unit, lane: Lane, collect: Callable[[Previous], Readings]) -> None:
+        self.unit, self.lane, self._collect = unit, lane, collect
 
     def due(self, now_s: float) -> bool:
         return self.unit.due_s <= now_s
 
     def start(self, now_s: float) -> None:
-        collect, host = self.unit.collector.of_host, self._host
-        assert collect is not None  # noqa: S101  # of_gpu is a GPU's
         self.unit.put_off(now_s)
-        self.lane.start(lambda: self.unit.run(lambda previous: collect(host, previous)))
+        self.lane.start(lambda: self.unit.run(self._collect))
 
 
 class Sampler:
     def __init__(
         self,
         host: Host,
-        every_s: Optional[Mapping[str, float]] = None,
+        sampling: Sampling = Sampling(),  # noqa: B008  # it is a value
         expected_gpus: int = 0,
         collectors: Optional[Sequence[Collector]] = None,
     ) -> None:
-        """`every_s`: cadences that differ from the collectors' own, by id. `expected_gpus`: how many the config
-        declares. `collectors`: those to run; all where nothing is said."""
+        """`expected_gpus`: how many the config declares. `collectors`: those to run; all where nothing is said."""
         chosen = registry() if collectors is None else tuple(collectors)
         self._every_s = {each.id: each.every_s for each in chosen}
-        self._every_s.update((every_s or {}).items())
+        self._every_s.update((given.collector, given.every_s) for given in sampling.cadences)
         self._of_gpu = tuple(each for each in chosen if each.of_gpu)
         self._expected = expected_gpus
         self._host = host
@@ -66,9 +65,9 @@ class Sampler:
         self._given_up: Dict[int, float] = {}
         """Lanes that are not waited for any more, by the time at which what they hang in began."""
         now_s = time.monotonic()
-        self._of_host = [
-            _HostLane(host, self._unit(each, (), now_s), Lane(self._end)) for each in chosen if each.of_host
-        ]
+        works = [(each, _collecting(each, host, sampling.peers)) for each in chosen]
+        self._of_host = [_HostLane(self._unit(each, (), now_s), Lane(self._end), work) for each, work in works if work]
+        self._said: Set[str] = set()
         self._libraries: Tuple[LibraryLane, ...] = ()
         if self._of_gpu:
             self._libraries = tuple(
@@ -76,7 +75,7 @@ class Sampler:
             )
         self.series: Tuple[Series, ...] = own.SERIES + tuple(one for each in chosen for one in each.series)
 
-    def ticks(self, interval_s: float, stop: threading.Event) -> Iterator[Tuple[Block, ...]]:
+    def ticks(self, interval_s: float, stop: threading.Event) -> Iterator[Tick]:
         """At once, then every `interval_s`, until `stop` is set."""
         began, number = time.monotonic(), 0
         while not stop.is_set():
@@ -87,7 +86,7 @@ class Sampler:
             number = max(number + 1, passed)
             stop.wait(max(0.0, began + number * interval_s - time.monotonic()))
 
-    def tick(self, first: bool, most_s: float = PATIENCE_S) -> Tuple[Block, ...]:
+    def tick(self, first: bool, most_s: float = PATIENCE_S) -> Tick:
         """Run what is due and tell what there is. The first one waits for all that is within its limits, as nothing is
         known yet; any other for `most_s` seconds."""
         self._clockwork.ticks += 1
@@ -100,7 +99,7 @@ class Sampler:
         self._start(gpus if not self._released else ())
         lanes = [one.lane for one in self._of_host] + [gpu.lane for gpu in gpus]
         self._wait(lanes, None if first else most_s)
-        return self._blocks()
+        return Tick(time.time(), self._blocks(), tuple(self._news()))
 
     def _start(self, each: Sequence[Union["_HostLane", GpuLane, LibraryLane]]) -> None:
         now_s = time.monotonic()
@@ -134,6 +133,20 @@ class Sampler:
         of_itself = own.samples(now, self._clockwork, units, self._libraries, self._released, self._expected)
         return (Block(own.SAMPLER, (), of_itself), *(block for block in blocks if block.samples))
 
+    def _news(self) -> Iterator[str]:
+        """What fails now and was not told before."""
+        failing: Dict[str, str] = {}
+        for library in self._libraries:
+            failing[library.vendor] = "" if library.absent else str(library.error or "")
+            for gpu in library.gpus:
+                place = "GPU {}".format(gpu.index)
+                failing[place] = str(gpu.error or gpu.lane.late or "")
+                failing.update((place + ": " + unit.collector.id, unit.error) for unit in gpu.units if not gpu.error)
+        failing.update((lane.unit.collector.id, str(lane.lane.late or lane.unit.error)) for lane in self._of_host)
+        now = {"{}: {}".format(place, error) for place, error in failing.items() if error}
+        yield from sorted(now - self._said)
+        self._said = now
+
     def _gpus(self) -> List[GpuLane]:
         return [gpu for library in self._libraries for gpu in library.gpus]
 
@@ -148,3 +161,13 @@ class Sampler:
         self._released = bool(self._libraries) and released_until(self._host) is not None
         for library in self._libraries if self._released else ():
             library.let_go()
+
+
+def _collecting(collector: Collector, host: Host, peers: Sequence[str]) -> Optional[Callable[[Previous], Readings]]:
+    """None for one of GPUs, and for one of peers where there are none."""
+    of_host, of_peers = collector.of_host, collector.of_peers
+    if of_host:
+        return lambda previous: of_host(host, previous)
+    if of_peers and peers:
+        return lambda previous: of_peers(host, previous, peers)
+    return None

@@ -43,6 +43,8 @@ class Unit:
         self._previous = Previous()
         self._known: Dict[Slot, None] = {}
         """The places of values that it once gave."""
+        self._told: Tuple[Optional[Answer], Tuple[Sample, ...]] = (None, ())
+        """The last answer that was told as it is, and its samples: between two runs they stay the same object."""
 
     def run(self, collect: Callable[[Previous], Readings]) -> None:
         """In the lane's thread. Never raises."""
@@ -77,11 +79,22 @@ class Unit:
             state = State.STALE if failed and not late else State.TIMEOUT
             return tuple(Sample(name, labels, None, state, now) for name, labels in self._known)
         assert answer is not None  # noqa: S101  # for the type checker
-        self._known = dict.fromkeys(answer.values)
-        return tuple(
-            Sample(name, labels, value, State.UNSUPPORTED if value is None else State.MEASURED, answer.at)
-            for (name, labels), value in answer.values.items()
-        )
+        if self._told[0] is not answer:
+            self._known = dict.fromkeys(answer.values)
+            self._told = (
+                answer,
+                tuple(
+                    Sample(name, labels, value, State.UNSUPPORTED if value is None else State.MEASURED, answer.at)
+                    for (name, labels), value in answer.values.items()
+                ),
+            )
+        return self._told[1]
+
+    @property
+    def error(self) -> str:
+        """Why its last run failed; empty where it did not."""
+        answer = self.answer
+        return str(answer.error or type(answer.error).__name__) if answer and answer.error else ""
 
     def fail(self, error: Exception) -> None:
         """Whatever it told is true no longer."""
