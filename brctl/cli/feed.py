@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..node.report import Report
@@ -23,8 +23,9 @@ class Tick(NamedTuple):
 class Feed:
     """The newest tick; one that nobody looked at in time is passed over, so that nothing queues up."""
 
-    def __init__(self, ticks: Iterable[Sequence[Report]]) -> None:
-        self._ticks = ticks
+    def __init__(self, ticks: Iterable[Sequence[Report]], wake: Callable[[], None] = lambda: None) -> None:
+        """`wake` is called in that thread after each tick, and at the end."""
+        self._ticks, self._wake = ticks, wake
         self._changed = threading.Condition()
         self._tick: Tick | None = None
         self.ended = False
@@ -53,9 +54,11 @@ class Feed:
                 with self._changed:
                     self._tick = Tick(reports, time.monotonic(), count)
                     self._changed.notify_all()
+                self._wake()
         except BaseException as error:  # it is told by the one who waits, in the main thread
             self.error = error
         finally:
             with self._changed:
                 self.ended = True
                 self._changed.notify_all()
+            self._wake()
