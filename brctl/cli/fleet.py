@@ -16,6 +16,7 @@ from .errors import INCOMPLETE, CommandError
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
+    from ..fleet.streams import Streams
     from ..node.report import Report
 
 DEFAULT_FANOUT = 64
@@ -61,10 +62,14 @@ class FleetSession(NamedTuple):
 
     def ask(self, action: str, meanwhile: Callable[[], None]) -> tuple[Report, ...]:
         """A Report of each node, in order; after Ctrl-C too. Raises CommandError."""
+        meanwhile()
+        return self.ask_each([target.request(action) for target in self.targets])
+
+    def ask_each(self, requests: Sequence[Request]) -> tuple[Report, ...]:
+        """Likewise, each target its own request."""
         from ..fleet.engine import InterruptedRunError, ask_all
 
-        meanwhile()
-        orders = [Order(target.node, target.request(action), target.mock) for target in self.targets]
+        orders = self._orders(requests)
         try:
             with ProgressLine(self.common.quiet) as tell:
                 return ask_all(orders, self.transport, self.limits, on_tick=tell)
@@ -72,6 +77,15 @@ class FleetSession(NamedTuple):
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         except InterruptedRunError as interrupted:
             return interrupted.reports
+
+    def streams(self, requests: Sequence[Request]) -> Streams:
+        """The ticks of all nodes."""
+        from ..fleet.streams import Streams
+
+        return Streams(self._orders(requests), self.transport, self.limits)
+
+    def _orders(self, requests: Sequence[Request]) -> list[Order]:
+        return [Order(each.node, request, each.mock) for each, request in zip(self.targets, requests, strict=True)]
 
 
 def compared(config: Config | None, targets: Sequence[Target], reports: Sequence[Report]) -> tuple[Report, ...]:

@@ -14,7 +14,7 @@ from ..previous import Previous
 
 UNKNOWN = "?"
 _LIST = "nvmlDeviceGetComputeRunningProcesses"
-_made = Kind("gpu-processes", GPU_LABELS)
+_made = Kind("processes", GPU_LABELS)
 _MEMORY = _made.gauge(
     "gpu_process_memory_bytes", "bytes", "Memory of the GPU that a process has.", _LIST,
     "pid", "name", "user", "container", "job", "kind", "gpu_instance",
@@ -76,4 +76,4 @@ def _read(host: Host, path: str) -> Optional[str]:
         return None
 
 
-COLLECTOR = Collector(id="gpu-processes", title="Processes on GPUs", every_s=10.0, series=tuple(_made.all), of_gpu=run)
+COLLECTOR = Collector(id="processes", title="Processes on GPUs", every_s=10.0, series=tuple(_made.all), of_gpu=run)
