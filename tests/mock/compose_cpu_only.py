@@ -5,6 +5,7 @@ The CPU's figures are Intel's for the Xeon Gold 6430; the settings are the defau
 
 from typing import Any
 
+from compose_counters import counters, space
 from compose_parts import (
     LOOPBACK,
     Cpu,
@@ -83,8 +84,11 @@ def machine() -> dict[str, Any]:
             "/proc/self/mounts": MOUNTS,
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
+            **counters(interfaces, ["nvme0n1"], CPU.sockets * CPU.cores * CPU.threads),
         },
         "commands": commands(interfaces),
+        "space": space(MOUNTS),
+        "round_trip_s": 0.00011,
         "nvml": None,
     }
 

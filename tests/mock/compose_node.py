@@ -3,11 +3,13 @@
 The settings are our own: those of a well-kept GPU node, with the reasons in the documentation of brctl's settings.
 """
 
+import re
 import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compose_boards import Driver, Moment, Values
+from compose_counters import counters, sensors, space
 from compose_parts import (
     MIB,
     Cpu,
@@ -126,13 +128,23 @@ def machine(node: Node) -> dict[str, Any]:
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},
             **_bonding_files(node),
             **rdma_files(node.interfaces),
+            **counters(node.interfaces, _disks(node.mounts), node.cpu.sockets * node.cpu.cores * node.cpu.threads),
+            **(sensors() if node.cpu.governor else {}),  # a virtual machine sees none
             **_driver_files(node),
             "/dev/kmsg": _kernel_log(node),
         },
         # Kernels before 6.1 have no /proc/sys/kernel/arch.
         "commands": {"uname -m": {"stdout": "x86_64\n"}, **commands(node.interfaces)},
+        "space": space(node.mounts),
+        "round_trip_s": 0.00011,
         "nvml": _nvml(node),
     }
+
+
+def _disks(mounts: str) -> list[str]:
+    """The block devices that the mounts are on: `md0`, `nvme4n1`."""
+    sources = (line.split()[0] for line in mounts.splitlines() if line.startswith("/dev/"))
+    return list(dict.fromkeys(re.sub(r"(?<=n1)p\d+$|(?<=^/dev/vda)\d+$", "", one)[len("/dev/") :] for one in sources))
 
 
 def _nvml(node: Node) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class NvmlMeter:
         if not support or not support.isSupportedDevice or (name,) in calls.refused:
             return None
         values = calls.read(name, by=self._compare)
-        return GpuProfile(*(values or (None,) * len(_GPM_METRICS)))
+        return GpuProfile(*values) if values else None
 
     def _register(self, handle: Any) -> None:
         pynvml = self._calls.pynvml
