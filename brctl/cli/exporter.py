@@ -7,31 +7,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 from ..node.report import Report
 from ..render import dcgm, plain, prometheus
 from ..render.prometheus import Health
 from .errors import CLEAN, CommandError, tell
 from .feed import Feed
-from .httpd import Answer, Server, Tls
+from .httpd import Answer, Server
+from .outlet import DEFAULT_LISTEN, Serving
 from .signals import TerminatedError, ending_in_order
 from .textfile import TextFile
-
-DEFAULT_LISTEN = "127.0.0.1:9836"
-
-
-class Serving(NamedTuple):
-    """What `brctl monitor` was asked for; at least one of `listen` and `textfile`."""
-
-    interval_s: float
-    listen: str | None = DEFAULT_LISTEN
-    """ADDRESS:PORT; no address: all of this host's; port 0: a free one."""
-    textfile: Path | None = None
-    dcgm_hostname: str | None = None
-    """Serve dcgm-exporter's series beside our own: a key of dcgm.HOSTNAME_LABELS."""
-    tls: Tls | None = None
 
 
 class Page:

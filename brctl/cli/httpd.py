@@ -14,10 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
-from pathlib import Path
 from typing import NamedTuple
 
 from .errors import INCOMPLETE, CommandError
+from .outlet import Tls
 
 LIMIT_S = 10.0
 """For a client to ask and to take the answer; Prometheus itself gives up after 10 s (scrape_timeout)."""
@@ -36,16 +36,6 @@ class Answer(NamedTuple):
 
 Pages = Callable[[str, Mapping[str, str]], Answer]
 """Path and headers (names in lower case) -> the answer. It is called in the client's thread and must not wait."""
-
-
-class Tls(NamedTuple):
-    """Files in PEM."""
-
-    cert: Path
-    key: Path | None = None
-    """None: in `cert` too."""
-    client_ca: Path | None = None
-    """Clients must show a certificate that this one has signed."""
 
 
 class _HangUpError(Exception):

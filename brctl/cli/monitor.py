@@ -7,12 +7,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
+from .outlet import Compat, HostnameLabel, Outlet
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
@@ -50,6 +52,21 @@ def monitor(
     gpus: str | None = typer.Option(None, "--gpus", metavar="LIST", help="Of the GPUs, these alone: 0,4-7."),
     require_gpu: bool = typer.Option(False, "--require-gpu", help="Exit 3 where no GPU answers."),
     read_only: bool = typer.Option(False, "--read-only", help="Live: no process can be signalled."),
+    listen: str | None = typer.Option(
+        None, "--listen", metavar="ADDR:PORT", help="Serve /metrics here; --output prometheus: on 127.0.0.1:9836."
+    ),
+    textfile: Path | None = typer.Option(
+        None, "--textfile", metavar="FILE.prom", help="Write this for node_exporter's textfile collector."
+    ),
+    compat: Compat | None = typer.Option(None, "--compat", help="Serve dcgm-exporter's names beside our own."),
+    dcgm_hostname_label: HostnameLabel | None = typer.Option(
+        None, "--dcgm-hostname-label", help="How dcgm-exporter's label of the host is written; else hostname."
+    ),
+    tls_cert: Path | None = typer.Option(None, "--tls-cert", metavar="FILE", help="Serve by TLS, with this (PEM)."),
+    tls_key: Path | None = typer.Option(None, "--tls-key", metavar="FILE", help="Its key, if that is not in it."),
+    tls_client_ca: Path | None = typer.Option(
+        None, "--tls-client-ca", metavar="FILE", help="Answer none whose certificate this one has not signed."
+    ),
 ) -> None:
     """Show what this host measures, or the nodes of --nodes: GPUs, network, storage, CPU, memory.
 
@@ -58,11 +75,13 @@ def monitor(
     if ctx.invoked_subcommand:
         _refuse_options(ctx)
         return
-    asked = _asked(ctx, once, interval, for_, gpus, require_gpu)
+    label = dcgm_hostname_label.value if dcgm_hostname_label else None
+    outlet = Outlet(listen, textfile, compat.value if compat else None, label, tls_cert, tls_key, tls_client_ca)
+    asked = _asked(ctx, once, interval, for_, gpus, require_gpu, outlet)
     if once:
         raise typer.Exit(_show_once(ctx, asked))
     with _source(ctx, asked) as source:
-        raise typer.Exit(_show(source, asked, read_only))
+        raise typer.Exit(_show(source, asked, read_only, outlet))
 
 
 def _refuse_options(ctx: typer.Context) -> None:
@@ -77,7 +96,13 @@ def _refuse_options(ctx: typer.Context) -> None:
 
 
 def _asked(
-    ctx: typer.Context, once: bool, interval: str | None, for_: str | None, gpus: str | None, require_gpu: bool
+    ctx: typer.Context,
+    once: bool,
+    interval: str | None,
+    for_: str | None,
+    gpus: str | None,
+    require_gpu: bool,
+    outlet: Outlet,
 ) -> Asked:
     """Raises CommandError, ConfigError."""
     from ..config.find import choose
@@ -89,6 +114,10 @@ def _asked(
     form = choose(given.output, "BRCTL_MONITOR_OUTPUT", declared.output if declared else None, "live", str)
     if form not in FORMS:
         raise CommandError(f"--output {form}: this command has {', '.join(FORMS)}")
+    if any(outlet) and not once and (given.output is None or form == "prometheus"):
+        form = "prometheus"
+    elif any(outlet):
+        raise CommandError("--listen, --textfile, --compat and --tls-... are of --output prometheus alone")
     if once and form in ("live", "prometheus") and given.output is None:
         form = "table"
     if once and form in ("live", "prometheus"):
@@ -226,16 +255,17 @@ def _has_gpu(reports: Sequence[Report]) -> bool:
     return any(sample.series == UP and sample.value for report in reports for sample in report.samples)
 
 
-def _show(source: Source, asked: Asked, read_only: bool) -> int:
+def _show(source: Source, asked: Asked, read_only: bool, outlet: Outlet) -> int:
     if asked.form == "live":
         from .live import Watching, watch_or_print
 
         return watch_or_print(source.ticks, Watching(asked.interval_s, read_only, source.here), source.common.quiet)
     if asked.form == "prometheus":
-        from .exporter import DEFAULT_LISTEN, Serving, serve
+        from .exporter import serve
+        from .outlet import DEFAULT_LISTEN, serving
 
-        listen = source.config.settings.monitor.listen if source.config else DEFAULT_LISTEN
-        return serve(source.ticks, Serving(asked.interval_s, listen))
+        declared = source.config.settings.monitor.listen if source.config else DEFAULT_LISTEN
+        return serve(source.ticks, serving(outlet, asked.interval_s, declared))
     return _print(source, asked)
 
 

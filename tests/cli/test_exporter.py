@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from brctl.cli.errors import CommandError
-from brctl.cli.exporter import Page, Serving, endpoint, serve
+from brctl.cli.exporter import Page, endpoint, serve
 from brctl.cli.feed import Feed
-from brctl.cli.httpd import Answer, Server, Tls, context
+from brctl.cli.httpd import Answer, Server, context
+from brctl.cli.outlet import Outlet, Serving, Tls, serving
 from brctl.cli.textfile import TextFile
 from brctl.node.report import NodeError, Report, Sample, Series, State
 
@@ -114,6 +115,33 @@ def test_endpoints(text: str, wanted: "tuple[str, int]") -> None:
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
     with pytest.raises(CommandError, match="write ADDRESS:PORT"):
         endpoint(text)
+
+
+NOTHING = Outlet(None, None, None, None, None, None, None)
+
+
+def test_what_the_command_line_comes_to() -> None:
+    assert serving(NOTHING, 5.0, "127.0.0.1:9836") == Serving(5.0, "127.0.0.1:9836")
+    file = Path("a.prom")
+    assert serving(NOTHING._replace(textfile=file), 5.0, "127.0.0.1:9836") == Serving(5.0, None, file)
+    both = NOTHING._replace(textfile=file, listen=":1", compat="dcgm", tls_cert=Path("c"), client_ca=Path("d"))
+    assert serving(both, 5.0, "127.0.0.1:9836") == Serving(5.0, ":1", file, "hostname", Tls(Path("c"), None, Path("d")))
+    named = NOTHING._replace(compat="dcgm", hostname_label="both")
+    assert serving(named, 5.0, ":2") == Serving(5.0, ":2", None, "both")
+
+
+@pytest.mark.parametrize(
+    "outlet",
+    [
+        NOTHING._replace(hostname_label="both"),
+        NOTHING._replace(tls_key=Path("k")),
+        NOTHING._replace(client_ca=Path("k")),
+        NOTHING._replace(tls_cert=Path("k"), textfile=Path("a.prom")),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(outlet: Outlet) -> None:
+    with pytest.raises(CommandError, match=r"--compat dcgm alone|need --tls-cert|--listen alone"):
+        serving(outlet, 5.0, ":2")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
