@@ -43,6 +43,11 @@ def br_node_manager() -> None:
     main("node-manager", "check", "--discover", "--nodes", "@all")
 
 
+def br_monitor() -> None:
+    """br-monitor: `brctl monitor` under the name that older run books use."""
+    main("monitor")
+
+
 def _end(code: int) -> None:
     """All is done and printed: to take the interpreter down in order would take a sixth of the time of a command."""
     try:

@@ -9,7 +9,7 @@ import typer
 import typer.main
 
 from ..config.mistake import ConfigError
-from . import config, diagnose, node_manager, tune
+from . import config, diagnose, monitor, monitor_files, node_manager, tune
 from .common import Group
 from .errors import INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
 
@@ -21,6 +21,8 @@ app = typer.Typer(
     help="Keeps a GPU cluster in the state that one file declares, and says, with evidence, why it is not.",
 )
 app.add_typer(node_manager.app, name="node-manager")
+monitor_files.add(monitor.app)
+app.add_typer(monitor.app, name="monitor")
 app.add_typer(tune.app, name="tune")
 app.add_typer(diagnose.app, name="diagnose")
 app.add_typer(config.app, name="config")

@@ -19,6 +19,7 @@ from .waves import Plan
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
+    from ..fleet.streams import Streams
 
 DEFAULT_FANOUT = 64
 MOST_FANOUT = 4096  # as transport.fanout
@@ -70,20 +71,32 @@ class FleetSession(NamedTuple):
     ) -> tuple[Report, ...]:
         """A Report of each node, in order; after Ctrl-C too. `adapt` as in Session.ask. Raises CommandError."""
         meanwhile()
+        return self.ask_each([adapt(target.request(action)) for target in self.targets])
+
+    def ask_each(self, requests: Sequence[Request]) -> tuple[Report, ...]:
+        """Likewise, each target its own request."""
         reports: list[Report] = []
         try:
-            for batch in self._batches(action, adapt):
+            for batch in self._batches(self._orders(requests)):
                 reports += batch
         except TransportError as error:
             raise CommandError(str(error), error.hint, INCOMPLETE) from None
         self.plan.note(self.common, reports)
         return tuple(reports)
 
-    def _batches(self, action: str, adapt: Callable[[Request], Request]) -> Iterator[Sequence[Report]]:
+    def streams(self, requests: Sequence[Request]) -> Streams:
+        """The ticks of all nodes."""
+        from ..fleet.streams import Streams
+
+        return Streams(self._orders(requests), self.transport, self.limits)
+
+    def _orders(self, requests: Sequence[Request]) -> list[Order]:
+        return [Order(each.node, request, each.mock) for each, request in zip(self.targets, requests, strict=True)]
+
+    def _batches(self, orders: Sequence[Order]) -> Iterator[Sequence[Report]]:
         """The Reports of one batch after another. After Ctrl-C the rest is not asked. Raises TransportError."""
         from ..fleet.engine import InterruptedRunError, ask_all
 
-        orders = [Order(target.node, adapt(target.request(action)), target.mock) for target in self.targets]
         apart_s = max((order.request.interval_s for order in orders), default=0.0)
         patient = self.limits._replace(answer_s=self.limits.answer_s + apart_s)
         done = failed = 0

@@ -66,7 +66,7 @@ def ask_all(
     nodes = [order.node for order in orders]
     if not nodes or len(set(nodes)) < len(nodes):
         raise ValueError("every node once, and one at least")
-    run = _Run(orders, transport, limits, on_report, on_tick)
+    run = Run(orders, transport, limits, on_report, on_tick)
     with _interrupts(run):
         run.work()
         run.look_closer()
@@ -76,7 +76,7 @@ def ask_all(
     return reports
 
 
-class _Timer(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
+class Timer(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
 
@@ -84,7 +84,9 @@ class _Timer(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
         self._work()
 
 
-class _Run:
+class Run:
+    attempt = Attempt
+
     def __init__(
         self,
         orders: Sequence[Order],
@@ -122,12 +124,11 @@ class _Run:
 
     def work(self) -> None:
         """Returns when there is a Report of every node, and no child is left."""
-        children = all(launch.direct for launch in self._launches.values())
-        self._task.set_info("fanout", _fanout(self._limits.fanout, children))
+        self._task.set_info("fanout", self._room())
         try:
             for order in self._orders:
                 self._begin(order)
-            self._task.timer(TICK_S, handler=_Timer(self._tick), interval=TICK_S, autoclose=True)
+            self._task.timer(TICK_S, handler=Timer(self._tick), interval=TICK_S, autoclose=True)
             self._task.resume()
         finally:
             self._task.abort(kill=True)
@@ -141,9 +142,13 @@ class _Run:
             for node, error in black_holes(late, self._launcher.ssh).items():
                 self.reports[node] = self.reports[node]._replace(errors=(error,))
 
+    def _room(self) -> int:
+        """How many nodes at a time."""
+        return room_for(self._limits.fanout, all(launch.direct for launch in self._launches.values()))
+
     def _begin(self, order: Order) -> None:
         launch, transfer = self._launches[order.node], lambda: self._launcher.bundle.transfer
-        attempt = Attempt(order, launch, transfer, self._limits, self._hear, self._ended)
+        attempt = self.attempt(order, launch, transfer, self._limits, self._hear, self._ended)
         self._open[order.node] = attempt.conversation
         self._task.schedule(attempt)
 
@@ -154,7 +159,7 @@ class _Run:
         if refused and not self._stopping and self._retries[order.node] < RETRIES:
             delay = FIRST_DELAY_S * 2 ** self._retries[order.node] * (1 + random.random())  # noqa: S311  # no secret
             self._retries[order.node] += 1
-            self._waiting[order.node] = order, self._task.timer(delay, handler=_Timer(lambda: self._again(order)))
+            self._waiting[order.node] = order, self._task.timer(delay, handler=Timer(lambda: self._again(order)))
         elif isinstance(outcome, Report):
             notes = (*outcome.notes, *conversation.notes, *self._notes(order.node, conversation.noise))
             self._deliver(outcome._replace(node=order.node, notes=notes))
@@ -235,7 +240,7 @@ class _Run:
             process.returncode = -signal.SIGKILL  # tells Popen that nobody will wait
 
 
-def _fanout(wanted: int, children: bool) -> int:
+def room_for(wanted: int, children: bool) -> int:
     """How many nodes at a time: as many as this host's open files allow; the limit on them is raised if need be."""
     if children:
         wanted = min(wanted, _CHILDREN_PER_CPU * (os.cpu_count() or 1))
@@ -249,7 +254,7 @@ def _fanout(wanted: int, children: bool) -> int:
 
 
 @contextlib.contextmanager
-def _interrupts(run: _Run) -> Iterator[None]:
+def _interrupts(run: Run) -> Iterator[None]:
     """The first Ctrl-C ends the run in order, the second one at once."""
 
     def note(*_: object) -> None:

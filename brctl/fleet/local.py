@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from ..node.frame import Frame, FrameError, Unpacker, pack
@@ -60,6 +61,7 @@ class LocalAgent:
         self._complaint = b""
         self._unpacker = Unpacker()
         self._grace_s = _GRACE_S
+        self._frames: deque[Frame] = deque()
         self._asked = 0
         """Requests so far. Its number is a request's id: an answer that comes too late is not taken for the next."""
 
@@ -84,6 +86,7 @@ class LocalAgent:
         began = time.time()
         self._asked += 1
         self._grace_s = _WRITE_GRACE_S if request.action in _WRITES else _GRACE_S
+        self._frames.clear()
         self._send(request)
         meanwhile()
         try:
@@ -91,20 +94,59 @@ class LocalAgent:
         except _NoAnswerError as failure:
             return Report(request.node, began, time.time() - began, errors=(failure.error,))
 
+    def ticks(self, request: Request, first_s: float, limit_s: float) -> Iterator[Report]:
+        """The agent's samples, a Report each tick. It ends with a Report whose `errors` say why there are no more: the
+        first tick took longer than `first_s`, a later one longer than `limit_s`, or what the agent says is none."""
+        from ..node.monitor.stream import Follower  # who asks once has no use for it
+
+        self._asked += 1
+        self._send(request)
+        began = time.time()
+        follower: Follower | None = None
+        try:
+            while True:
+                payload = self._payload(limit_s if follower else first_s)
+                if follower:
+                    if payload[:1] == b"{":  # the end, or why it comes
+                        yield loads(Report, payload)
+                        return
+                    yield follower.follow(payload)._replace(node=request.node)
+                    continue
+                head = loads(Report, payload)
+                if head.errors:
+                    yield head._replace(node=request.node)
+                    return
+                follower = Follower(head)
+        except (FrameError, InvalidReportError) as error:
+            problem = NodeError("invalid-report", f"what the agent says is no sample: {error}")
+            yield Report(request.node, began, time.time() - began, errors=(problem,))
+        except _NoAnswerError as failure:
+            yield Report(request.node, began, time.time() - began, errors=(failure.error,))
+
     def _send(self, request: Request) -> None:
         with contextlib.suppress(BrokenPipeError):  # it died at the start; its stderr, read next, says why
             self._stdin.write(pack(Frame(str(self._asked), dumps(request).encode("ascii"))))
 
     def _receive(self, limit_s: float) -> Report:
         try:
-            for chunk in self._chunks(limit_s):
-                for frame in self._unpacker.feed(chunk):
-                    if frame.id == str(self._asked):
-                        return loads(Report, frame.payload)
+            return loads(Report, self._payload(limit_s))
         except (FrameError, InvalidReportError) as error:
             raise _NoAnswerError(NodeError("invalid-report", f"the agent's answer is no Report: {error}")) from None
+
+    def _payload(self, limit_s: float) -> bytes:
+        """What the agent says next to what was asked last. Raises _NoAnswerError, FrameError."""
+        while not self._frames:
+            for chunk in self._chunks(limit_s):
+                self._frames.extend(frame for frame in self._unpacker.feed(chunk) if frame.id == str(self._asked))
+                if self._frames:
+                    break
+            else:
+                raise self._died()
+        return self._frames.popleft().payload
+
+    def _died(self) -> _NoAnswerError:
         last = self._complaint.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise _NoAnswerError(NodeError("agent-died", f"the agent ended without an answer: {last or 'no message'}"))
+        return _NoAnswerError(NodeError("agent-died", f"the agent ended without an answer: {last or 'no message'}"))
 
     def _chunks(self, limit_s: float) -> Iterator[bytes]:
         """What comes on the child's stdout, until its end; the end of its stderr is kept aside."""

@@ -44,9 +44,11 @@ class Phase(Enum):
 class Attempt(Worker):  # type: ignore[misc]  # ClusterShell has no types
     """What ClusterShell schedules; all the work is its one client's."""
 
+    kind: type[Conversation]
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(None)
-        self.conversation = Conversation(self, *arguments)
+        self.conversation = self.kind(self, *arguments)
 
     def _engine_clients(self) -> list[Conversation]:
         return [self.conversation]
@@ -221,3 +223,6 @@ class Conversation(EngineClient):  # type: ignore[misc]
             with contextlib.suppress(BlockingIOError):
                 rest = os.read(self._pipes["stderr"].fileno(), _PIPE)
                 self._complaint = (self._complaint + rest)[-_COMPLAINT_KEPT:]
+
+
+Attempt.kind = Conversation

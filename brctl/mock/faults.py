@@ -129,6 +129,7 @@ def _slowed(reason: str) -> Mapping[str, Any]:
 
 
 UNSUPPORTED = Kind("unsupported", "gpu", "it does not support one function of NVML")
+BUSY = Kind("busy", "host", "no fault: its GPUs, network, disks and CPUs work", needs="/proc/net/dev")
 
 KINDS: Tuple[Kind, ...] = (
     Kind("lost", "gpu", "it answers to every call that it is lost", errors=_LOST),
@@ -281,6 +282,7 @@ KINDS: Tuple[Kind, ...] = (
         needs=_RMEM_MAX,
         files={_RMEM_MAX: "212992\n", _WMEM_MAX: "212992\n"},
     ),
+    BUSY,
     Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
     Kind("no-library", "driver", "libnvidia-ml.so.1 is not installed"),
     Kind(

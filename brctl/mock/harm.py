@@ -4,7 +4,8 @@ import re
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..node.host.tree import follow
-from .faults import KERNEL_LOG, UNSUPPORTED, Change, Fault
+from .busy import SEED
+from .faults import BUSY, KERNEL_LOG, UNSUPPORTED, Change, Fault
 
 _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
@@ -36,6 +37,8 @@ class Harm(NamedTuple):
     growths: Tuple[Growth, ...]
     idle: Tuple[str, ...]
     """A line for each fault that finds nothing to act on, and so changes nothing."""
+    busy: bool = False
+    """Its counters grow (busy.py)."""
 
 
 class Rail(NamedTuple):
@@ -59,6 +62,7 @@ def inflict(faults: Sequence[Fault], plain: Any) -> Harm:
             for harm in harms
             if harm.idle
         ),
+        any(harm.fault.kind is BUSY for harm in active),
     )
 
 
@@ -110,6 +114,8 @@ class _Harm:
             self._change_gpu(nvml["gpus"][self.fault.number])
         elif nvml and self._kind.of == "driver":
             nvml["errors"] = self._errors()
+        if nvml and self._kind is BUSY:
+            nvml["seed"] = SEED
         if self._kind.name == "no-library":
             self._plain["nvml"] = None
         if self._kind.name == "no-driver":
@@ -187,7 +193,7 @@ class _Harm:
             path, old = self._file(needs)
             if old is None:
                 return "has no {}".format(path)
-            return "has {} so already".format(path) if old == self._kind.files[needs] else ""
+            return "has {} so already".format(path) if old == self._kind.files.get(needs) else ""
         return ""
 
     def _errors(self) -> Dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Seque
 from ..node.host import COMMAND_LIMIT_S, Completed
 from ..node.host.machine import Machine
 from ..node.host.machine import Overlay as Writes
+from .busy import grown
 from .harm import FileChange, Growth
 
 
@@ -36,10 +37,13 @@ class HarmedMachine(Machine):
 class HarmedFiles:
     """An overlay under which files are as faults make them. What was written goes before that: it mends them."""
 
-    def __init__(self, overlay: Writes, files: Dict[str, Any], changes: Sequence[FileChange]) -> None:
+    def __init__(
+        self, overlay: Writes, files: Dict[str, Any], changes: Sequence[FileChange], busy: bool = False
+    ) -> None:
         self._overlay = overlay
         self._files = files
         self._changes = changes
+        self._busy = busy
         self._reads: Dict[str, int] = {}
 
     def read(self, path: str) -> Optional[str]:
@@ -55,7 +59,11 @@ class HarmedFiles:
                     raise OSError(change.new, os.strerror(change.new), path)
                 before = (self._files[path] if text is None else text) if change.appended else ""
                 text = before + change.new
-        return text
+        return grown(path, self._written, time.monotonic()) if self._busy and text is None else text
+
+    def _written(self, path: str) -> Optional[str]:
+        text = self._files.get(path)
+        return text if isinstance(text, str) else None
 
     def write(self, path: str, text: Optional[str]) -> None:
         self._overlay.write(path, text)

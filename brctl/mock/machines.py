@@ -55,7 +55,7 @@ def _machine(given: _Given, spec: str, node: str) -> Machine:
     if node and _HOSTNAME in plain["files"]:
         plain["files"][_HOSTNAME] = node + "\n"
     overlay = Overlay(_overlay_name(plain["name"], path, node))
-    files = HarmedFiles(overlay, plain["files"], harm.files)
+    files = HarmedFiles(overlay, plain["files"], harm.files, harm.busy)
     install = lambda: nvml.install(plain.get("nvml"), harm.changes, overlay)  # noqa: E731
     try:
         machine = HarmedMachine(plain, spec, install, files, harm.growths)

@@ -23,6 +23,7 @@ from .nvml_answer import (
 )
 from .nvml_events import XID_CRITICAL
 from .nvml_fields import field_values, link_is_up
+from .nvml_gpm import query
 from .nvml_lists import PROCESS_FUNCTIONS, retired_pages
 from .nvml_words import EVENT_REASONS, FABRIC_HEALTH, FABRIC_STATES, NVLINK_VERSIONS, VIRTUALIZATION_MODES
 
@@ -330,6 +331,7 @@ FUNCTIONS: Dict[str, Function] = {
     "nvmlDeviceGetVbiosVersion": _text("vbios_version"),
     "nvmlDeviceGetVirtualizationMode": _virtualization,
     "nvmlDeviceIsMigDeviceHandle": _is_mig,
+    "nvmlGpmQueryDeviceSupport": query,
     "nvmlDeviceValidateInforom": _inforom,
     **PROCESS_FUNCTIONS,
 }

@@ -20,6 +20,7 @@ from .nvml_answer import (
 from .nvml_errors import Errors
 from .nvml_events import Event, EventSets
 from .nvml_functions import FUNCTIONS
+from .nvml_gpm import Samples
 from .nvml_lists import has_long_processes
 from .nvml_load import load, working
 from .nvml_setters import SETTABLE, SETTERS, Settings, hold_clocks, with_settings
@@ -43,6 +44,7 @@ class Library:
         self._users = 0
         self._errors = Errors(nvml.get("errors") or {}, nvml.get("seed") or 0)
         self._gpus = [_Gpu(nvml, index, changes, overlay) for index in range(len(nvml["gpus"]))]
+        self._samples = Samples()
         now = time.monotonic()
         self._events = EventSets(
             [
@@ -179,6 +181,21 @@ class Library:
     def _free_events(self, events: Any) -> None:
         self._events.free(_address(events))
 
+    def _alloc_sample(self, output: Any) -> None:
+        _give_handle(self._samples.alloc(), output)
+
+    def _take_sample(self, handle: Any, sample: Any) -> None:
+        gpu, _ = self._at(handle)
+        gpu.called()
+        gpu.errors.suffer("nvmlGpmSampleGet")
+        self._samples.take(_address(sample), gpu.now())
+
+    def _compare_samples(self, asked: Any) -> None:
+        self._samples.compare(asked._obj, _address(asked._obj.sample1), _address(asked._obj.sample2))
+
+    def _free_sample(self, sample: Any) -> None:
+        self._samples.free(_address(sample))
+
 
 class _Gpu:
     def __init__(
@@ -290,5 +307,9 @@ OF_THE_LIBRARY: Dict[str, Callable[..., None]] = {
     "nvmlEventSetCreate": Library._create_events,
     "nvmlEventSetFree": Library._free_events,
     "nvmlEventSetWait_v2": Library._wait_events,
+    "nvmlGpmMetricsGet": Library._compare_samples,
+    "nvmlGpmSampleAlloc": Library._alloc_sample,
+    "nvmlGpmSampleFree": Library._free_sample,
+    "nvmlGpmSampleGet": Library._take_sample,
 }
 """What takes no handle of a GPU alone."""

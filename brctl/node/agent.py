@@ -4,13 +4,14 @@ One runs for every machine that is looked at, this host included. It lives as lo
 has a thread of its own, so that one that hangs holds up neither the next one nor the end.
 """
 
+import contextlib
 import os
 import select
 import sys
 import threading
 import time
 import traceback
-from typing import Callable, Tuple
+from typing import Callable, Dict, Tuple
 
 from .diagnose import Earlier, engine
 from .facts import Inventory
@@ -31,6 +32,8 @@ def answer(host: Host, request: Request) -> Report:
     if request.action == "bundle":
         seen, bundle = _record(host)
         return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
+    if request.action in ("sample", "release"):
+        return _sample(host, request, began, clock)
     if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
         if host.read(TUNING) is not None and not request.force:
             busy = NodeError("busy", "a tuning transaction is open: " + TUNING, "end it first, or --force")
@@ -79,26 +82,73 @@ def _record(host: Host) -> Tuple[Inventory, str]:
     return inventory(recording, health=True), recording.bundle()
 
 
+def _sample(host: Host, request: Request, began: float, clock: float) -> Report:
+    from .monitor import release, sampler  # of no use to the others
+
+    if request.action == "release":
+        end = release.release(host, request.sampling.release_s)
+        notes = ("until {:.3f}".format(end),)
+        return Report(request.node, began, time.monotonic() - clock, host.mock, notes=notes)
+    samples = sampler.Sampler(host, request.sampling, _gpus(request))
+    tick = samples.tick(first=True)
+    found = tuple(sample for block in tick.blocks for sample in block.samples)
+    elapsed = time.monotonic() - clock
+    return Report(request.node, tick.at, elapsed, host.mock, notes=tick.notes, series=samples.series, samples=found)
+
+
+def _gpus(request: Request) -> int:
+    declared = request.expected.accelerator
+    return (declared.gpu_count or 0) if declared else 0
+
+
+def _stream(host: Host, request: Request, stop: threading.Event, send: Callable[[bytes], None]) -> None:
+    """The head, then a tick each `interval_s` until `stop` is set, or nobody takes them any more."""
+    from .monitor import sampler, stream  # of no use to the others
+
+    samples = sampler.Sampler(host, request.sampling, _gpus(request))
+    packer = stream.Packer(samples.series)
+    send(dumps(Report(request.node, time.time(), 0.0, host.mock, series=samples.series)).encode("ascii"))
+    for tick in samples.ticks(request.sampling.interval_s, stop):
+        send(packer.pack(*tick))
+
+
 def serve(host: Host, source: int, sink: int) -> None:
     """Answer frames from the file descriptor `source` on `sink`, until `source` ends. Raises FrameError."""
     lock = threading.Lock()
+    streams: Dict[str, threading.Event] = {}
 
-    def handle(frame: Frame) -> None:
-        packed = pack(Frame(frame.id, _answer_text(host, frame.payload)))
+    def send(frame_id: str, payload: bytes) -> None:
+        packed = pack(Frame(frame_id, payload))
         with lock:
             _write_all(sink, packed)
+
+    def handle(frame: Frame, stop: threading.Event) -> None:
+        with contextlib.suppress(BrokenPipeError):  # who asked is gone, and our stdin with him
+            send(frame.id, _answer_text(host, frame.payload, lambda text: send(frame.id, text), stop))
+        del streams[frame.id]
 
     unpacker = Unpacker()
     for chunk in iter(lambda: os.read(source, _CHUNK), b""):
         for frame in unpacker.feed(chunk):
-            threading.Thread(target=handle, args=(frame,), daemon=True).start()
+            if frame.id in streams:
+                streams[frame.id].set()  # a stream hears nothing but that it is to stop
+                continue
+            stop = streams[frame.id] = threading.Event()
+            threading.Thread(target=handle, args=(frame, stop), daemon=True).start()
 
 
-def _answer_text(host: Host, text: bytes) -> bytes:
-    """Answer JSON with JSON; whatever goes wrong comes back as a Report too."""
+def _answer_text(host: Host, text: bytes, send: Callable[[bytes], None], stop: threading.Event) -> bytes:
+    """Answer JSON with JSON; whatever goes wrong comes back as a Report too. `send` and `stop` are a stream's: its end
+    is a Report with nothing in it."""
     began = time.time()
     try:
-        return dumps(answer(host, loads(Request, text))).encode("ascii")
+        request = loads(Request, text)
+        if request.action == "monitor":
+            _stream(host, request, stop, send)
+            return dumps(Report(request.node, began, time.time() - began, host.mock)).encode("ascii")
+        return dumps(answer(host, request)).encode("ascii")
+    except BrokenPipeError:
+        raise
     except InvalidReportError as error:
         problem = NodeError("invalid-request", str(error))
     except Exception as error:  # the one who waits must hear of it

@@ -28,13 +28,20 @@ class HungError(Exception):
         self.limit_s = limit_s
 
 
-class _Worker(threading.Thread, Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
+class _Watched(threading.Thread):
+    """A thread that says which call it is in."""
+
+    def __init__(self) -> None:
         super().__init__(daemon=True)
+        self.state = ("start", CALL_LIMIT_S, time.monotonic())
+        """The call, its limit, and since when; one tuple, so that it is read as one."""
+
+
+class _Worker(_Watched, Generic[T]):
+    def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__()
         self.work = work
         self.outcome: List[Union[T, Exception]] = []
-        self.state = ("start", CALL_LIMIT_S, time.monotonic())
-        """The call that this thread is in, its limit, and since when; one tuple, so that it is read as one."""
 
     def run(self) -> None:
         try:
@@ -54,10 +61,69 @@ class _Worker(threading.Thread, Generic[T]):
         return self.outcome[0]
 
 
+class Lane:
+    """A thread for work that comes again and again: one piece after the other, none while it is at one.
+
+    It is not waited for: the one who hands it work is told at the end of it, and sees in `late` that none comes.
+    """
+
+    def __init__(self, at_end: Callable[[], None]) -> None:
+        """`at_end` is called in the lane's thread after each piece of work, whatever came of that."""
+        self._at_end = at_end
+        self._work: Optional[Callable[[], object]] = None
+        self._begin = threading.Semaphore(0)
+        self._thread: Optional[_Watched] = None
+        self.busy = False
+        self.since_s = 0.0
+        """When the last work was begun, by the monotonic clock."""
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Do `work`, which raises nothing; the lane must not be busy."""
+        self.busy, self.since_s, self._work = True, time.monotonic(), work
+        if self._thread is None:  # the first work: a lane without any costs no thread
+            self._thread = _LaneThread(self)
+            self._thread.start()
+        self._thread.state = ("start", CALL_LIMIT_S, self.since_s)
+        self._begin.release()
+
+    @property
+    def late(self) -> Optional[HungError]:
+        """Why this lane is not to be waited for any longer; None while its call is within its limit."""
+        if not self.busy or self._thread is None:
+            return None
+        call, limit_s, since = self._thread.state
+        return HungError(call, limit_s) if time.monotonic() > since + limit_s else None
+
+    @property
+    def call(self) -> str:
+        """What it is in, or was last in."""
+        return self._thread.state[0] if self._thread else ""
+
+    def serve(self) -> None:
+        """The life of its thread."""
+        while True:
+            self._begin.acquire()
+            try:
+                if self._work:
+                    self._work()
+            finally:
+                self._work, self.busy = None, False
+                self._at_end()
+
+
+class _LaneThread(_Watched):
+    def __init__(self, lane: Lane) -> None:
+        super().__init__()
+        self._lane = lane
+
+    def run(self) -> None:
+        self._lane.serve()
+
+
 def calling(name: str, limit_s: Optional[float] = None) -> None:
     """Note that this thread enters `name`, which may take `limit_s` seconds, else CALL_LIMIT_S."""
     worker = threading.current_thread()
-    if isinstance(worker, _Worker):
+    if isinstance(worker, _Watched):
         worker.state = (name, CALL_LIMIT_S if limit_s is None else limit_s, time.monotonic())
 
 

@@ -62,6 +62,62 @@ class GpuTelemetry(NamedTuple):
     """Likewise, by the power supply's brake signal."""
 
 
+class GpuActivity(NamedTuple):
+    """What changes from one moment to the next, in as few calls as can be: the sampler asks for it ten times a second.
+    Counters begin when the driver is loaded."""
+
+    gpu_utilization_percent: Optional[int]
+    memory_utilization_percent: Optional[int]
+    sm_clock_mhz: Optional[int]
+    memory_clock_mhz: Optional[int]
+    clocks_event_reasons: Optional[Tuple[str, ...]]
+    power_average_watts: Optional[float]
+    """Of the last second."""
+    power_instant_watts: Optional[float]
+    energy_joules: Optional[float]
+    sw_power_cap_ns: Optional[int]
+    sw_thermal_slowdown_ns: Optional[int]
+    hw_thermal_slowdown_ns: Optional[int]
+    hw_power_brake_slowdown_ns: Optional[int]
+
+
+class GpuCondition(NamedTuple):
+    """What changes more slowly; as in GpuTelemetry."""
+
+    memory_total_bytes: Optional[int]
+    memory_used_bytes: Optional[int]
+    memory_free_bytes: Optional[int]
+    memory_reserved_bytes: Optional[int]
+    temperature_celsius: Optional[int]
+    memory_temperature_celsius: Optional[int]
+    temperature_margin_celsius: Optional[int]
+    performance_state: Optional[int]
+
+
+class GpuTraffic(NamedTuple):
+    """Counters of what went over its links."""
+
+    pcie_transmit_bytes: Optional[int]
+    pcie_receive_bytes: Optional[int]
+    pcie_replays: Optional[int]
+    nvlink_transmit_bytes: Optional[int]
+    """Of all active links together; data without protocol."""
+    nvlink_receive_bytes: Optional[int]
+    nvlink_replays: Optional[int]
+    nvlink_recoveries: Optional[int]
+    nvlink_crc_errors: Optional[int]
+
+
+class GpuProfile(NamedTuple):
+    """Shares of the time since the last look, 0 to 1 (GPM: Hopper and later)."""
+
+    graphics_engine_ratio: Optional[float]
+    sm_ratio: Optional[float]
+    sm_occupancy_ratio: Optional[float]
+    tensor_ratio: Optional[float]
+    memory_bandwidth_ratio: Optional[float]
+
+
 class GpuPcie(NamedTuple):
     generation: Optional[int]
     width: Optional[int]

@@ -176,6 +176,48 @@ class NodeError(NamedTuple):
     hint: Optional[str] = None
 
 
+class State(Enum):
+    """Of a Sample. A value that is not measured is absent: never 0, never an old one."""
+
+    MEASURED = "measured"
+    STALE = "stale"
+    """It was measured before and could not be measured now: the part is lost, or refuses."""
+    UNSUPPORTED = "unsupported"
+    """The part, or its driver, has no such value; it is not asked for again."""
+    TIMEOUT = "timeout"
+    """The call has not returned in time."""
+
+
+class Series(NamedTuple):
+    """What a collector measures: one kind of value, of many parts."""
+
+    name: str
+    """As Prometheus names it, with a base unit: `brctl_gpu_temperature_celsius`; a counter ends in `_total`."""
+    unit: str
+    """`celsius`, `bytes`, `seconds`, `ratio`, ...; empty where the value has none: a count, a truth, a state."""
+    kind: str
+    """`gauge` or `counter`"""
+    labels: Tuple[str, ...]
+    """Their names; a Sample has their values in the same order."""
+    help: str
+    source: str
+    """Where it is read: an NVML call, a path."""
+    collector: str
+    """The Collector's id: `gpu-temperature`."""
+
+
+class Sample(NamedTuple):
+    series: str
+    """The name of the Series."""
+    labels: Tuple[str, ...]
+    """The values of its labels."""
+    value: Optional[float]
+    """None unless `state` is measured."""
+    state: State
+    at: float
+    """When it was read, or was found not to be there: seconds since the epoch."""
+
+
 class Mock(NamedTuple):
     """The machine that stands in for a real one."""
 
@@ -205,6 +247,9 @@ class Report(NamedTuple):
     """Of `tune history` and of what was applied, newest first."""
     bundle: Optional[str] = None
     """What `brctl diagnose bundle` writes: this machine as JSON text, in the form that `--mock FILE` reads."""
+    series: Tuple[Series, ...] = ()
+    """What `samples` are of."""
+    samples: Tuple[Sample, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
 

@@ -146,6 +146,25 @@ TUNING = "/var/lib/brctl/tune/open"
 """A file that is there while a tuning transaction is open: what brctl left on the node is then still needed."""
 
 
+class Cadence(NamedTuple):
+    """Of one collector, where the config says otherwise than the collector itself."""
+
+    collector: str
+    every_s: float
+
+
+class Sampling(NamedTuple):
+    """What `sample`, `monitor` and `release` go by."""
+
+    interval_s: float = 5.0
+    """Of the ticks of `monitor`."""
+    cadences: Tuple[Cadence, ...] = ()
+    peers: Tuple[str, ...] = ()
+    """Nodes to which the round trip is measured."""
+    release_s: float = 0.0
+    """For how long to let go of the GPUs; 0: take an earlier release back."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
@@ -153,7 +172,8 @@ class Request(NamedTuple):
     """`show` reads the inventory; `check` also runs the checks tagged `inventory`; `diagnose` looks twice and runs
     `checks`; `bundle` records what they read; `clean` removes what brctl left; `tune-plan`, `tune-apply`,
     `tune-rollback`, `tune-confirm` and `tune-history` are what the commands of `tune` do; `comm` renders the
-    communication environment."""
+    communication environment; `sample` gives one sample; `monitor` a stream of them (node/monitor/stream.py), until
+    the same frame id has `stop`; `release` makes all samplers let go of the GPUs."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
@@ -166,3 +186,4 @@ class Request(NamedTuple):
     """Between the two looks of `diagnose`."""
     baseline: Optional[Inventory] = None
     """What an earlier `diagnose` saw of this node."""
+    sampling: Sampling = Sampling()

@@ -347,17 +347,17 @@ def test_the_fanout_fits_the_open_files(monkeypatch: pytest.MonkeyPatch) -> None
     limits = [(100, 1000)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
-    assert engine._fanout(64, children=False) == 64
+    assert engine.room_for(64, children=False) == 64
     assert limits[-1] == (64 * 4 + 64, 1000)
-    assert engine._fanout(1024, children=False) == (1000 - 64) // 4
+    assert engine.room_for(1024, children=False) == (1000 - 64) // 4
     assert limits[-1] == (1000, 1000)
     limits.append((100, resource.RLIM_INFINITY))
-    assert engine._fanout(1024, children=False) == 1024
+    assert engine.room_for(1024, children=False) == 1024
     limits.append((resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert engine._fanout(9999, children=False) == 9999
+    assert engine.room_for(9999, children=False) == 9999
     limits.append((20, 20))
-    assert engine._fanout(64, children=False) == 1
-    assert engine._fanout(64, children=True) <= 4 * (os.cpu_count() or 1)
+    assert engine.room_for(64, children=False) == 1
+    assert engine.room_for(64, children=True) <= 4 * (os.cpu_count() or 1)
 
 
 def test_a_node_error_is_a_report() -> None:

@@ -5,6 +5,7 @@ The CPU's figures are Intel's for the Xeon Gold 6430; the settings are the defau
 
 from typing import Any
 
+from compose_counters import counters, space
 from compose_network import network_commands, network_files
 from compose_parts import (
     LOOPBACK,
@@ -88,8 +89,11 @@ def machine() -> dict[str, Any]:
             **pci_files((SCREEN, DRIVE, *PORTS)),
             **{path: entry for interface in interfaces for path, entry in interface_files(interface).items()},
             **network_files(interfaces),
+            **counters(interfaces, ["nvme0n1"], CPU.sockets * CPU.cores * CPU.threads),
         },
         "commands": {**commands(interfaces), **network_commands(interfaces)},
+        "space": space(MOUNTS),
+        "round_trip_s": 0.00011,
         "nvml": None,
     }
 

@@ -3,11 +3,13 @@
 The settings are our own: those of a well-kept GPU node, with the reasons in the documentation of brctl's settings.
 """
 
+import re
 import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compose_boards import Driver, Moment, Values
+from compose_counters import counters, sensors, space
 from compose_network import network_commands, network_files
 from compose_parts import (
     MIB,
@@ -132,6 +134,8 @@ def machine(node: Node) -> dict[str, Any]:
             **_bonding_files(node),
             **rdma_files(node.interfaces),
             **network_files(node.interfaces),
+            **counters(node.interfaces, _disks(node.mounts), node.cpu.sockets * node.cpu.cores * node.cpu.threads),
+            **(sensors() if node.cpu.governor else {}),  # a virtual machine sees none
             **_driver_files(node),
             "/dev/kmsg": _kernel_log(node),
         },
@@ -141,8 +145,16 @@ def machine(node: Node) -> dict[str, Any]:
             **commands(node.interfaces),
             **network_commands(node.interfaces),
         },
+        "space": space(node.mounts),
+        "round_trip_s": 0.00011,
         "nvml": _nvml(node),
     }
+
+
+def _disks(mounts: str) -> list[str]:
+    """The block devices that the mounts are on: `md0`, `nvme4n1`."""
+    sources = (line.split()[0] for line in mounts.splitlines() if line.startswith("/dev/"))
+    return list(dict.fromkeys(re.sub(r"(?<=n1)p\d+$|(?<=^/dev/vda)\d+$", "", one)[len("/dev/") :] for one in sources))
 
 
 def _nvml(node: Node) -> dict[str, Any]:

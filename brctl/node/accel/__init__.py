@@ -21,6 +21,7 @@ from ..facts import (
     GpuTelemetry,
     PciDevice,
 )
+from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
 
 
 class AcceleratorError(Exception):
@@ -50,6 +51,24 @@ class Setters(Protocol):
 
     def unlock_clocks(self) -> None:
         """Let the SM clock be what it is by default."""
+
+
+class Meter(Protocol):
+    """An accelerator that is looked at again and again, for one thread. It keeps what it needs from one look to the
+    next; methods raise as those of Accelerator do."""
+
+    def activity(self) -> GpuActivity: ...
+
+    def condition(self) -> GpuCondition: ...
+
+    def traffic(self) -> GpuTraffic: ...
+
+    def profile(self) -> Optional[GpuProfile]:
+        """None where the part has no such counters, and at the first look."""
+
+    def xids(self) -> Optional[Tuple[int, ...]]:
+        """The errors that the driver reported since the last look, each with its number, in their order; None where
+        nobody tells."""
 
 
 class Accelerator(Protocol):
@@ -95,6 +114,9 @@ class Accelerator(Protocol):
     def health(self) -> Optional[GpuHealth]:
         """What only `diagnose` judges. None: no such thing is known of this vendor's."""
 
+    def meter(self) -> Meter:
+        """A new one."""
+
 
 class Pci(NamedTuple):
     """How a vendor's accelerators are known on the PCI bus."""
@@ -124,6 +146,8 @@ class Library(Protocol):
     """False: the code was tested on recorded or mocked answers alone."""
     count_call: str
     """What tells how many there are."""
+    told_at_once: bool
+    """All that there is to know was told by `driver`: for newer values it is called again, and each part opened."""
     pci: Optional[Pci]
     """None: cannot be told on the bus."""
 
@@ -135,6 +159,9 @@ class Library(Protocol):
 
     def open(self, index: int) -> Accelerator:
         """May initialise the GPU, which takes over a second where persistence mode is off."""
+
+    def close(self) -> None:
+        """Let go of all parts and of the driver; `driver` may then be called anew. No call may be in flight."""
 
 
 class Answer(Protocol):

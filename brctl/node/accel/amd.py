@@ -29,6 +29,7 @@ class Amd:
     source = "amd-smi or rocm-smi"
     tested_on_hardware = False
     count_call = "amd-smi static"
+    told_at_once = True
     pci: Optional[Pci] = Pci("1002", ("0380", "1200"), "amdgpu")  # accelerators; 0300 may be what drives a display
 
     def __init__(self, run: Run) -> None:
@@ -45,6 +46,9 @@ class Amd:
             return self._ask_rocm()
         versions = [_Values(gpu).text("driver", "version") for gpu in self._static]
         return _driver(versions[0] if versions else None)
+
+    def close(self) -> None:
+        """A command holds nothing."""
 
     def count(self) -> int:
         return len(self._static or self._rocm)

@@ -24,6 +24,7 @@ class Biren:
     source = "brsmi"
     tested_on_hardware = False
     count_call = " ".join(_QUERY)
+    told_at_once = True
     pci: Optional[Pci] = None
     """Which devices these are is nowhere written down by the vendor."""
 
@@ -34,6 +35,9 @@ class Biren:
     def driver(self) -> Optional[AcceleratorDriver]:
         self._found = dict(enumerate(parse_query(ask(self._run, *_QUERY))))
         return None
+
+    def close(self) -> None:
+        """A command holds nothing."""
 
     def count(self) -> int:
         return len(self._found)

@@ -1,6 +1,6 @@
 """NVML by its binding, pynvml. No other file of the node imports that; see nvml_calls for what becomes of errors.
 
-NVML is never shut down: a call may be in flight in a thread that was given up.
+NVML is not shut down at the end: a call may be in flight in a thread that was given up.
 """
 
 import os
@@ -23,6 +23,7 @@ from ..facts import (
 )
 from . import NVIDIA, AcceleratorError, Pci, Setters, nvml_health, nvml_mig, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
+from .nvml_meter import NvmlMeter
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
     THERMAL_REASONS,
@@ -72,6 +73,7 @@ class Nvml:
     source = "libnvidia-ml.so.1"
     tested_on_hardware = False
     count_call = "nvmlDeviceGetCount_v2"
+    told_at_once = False
     pci: Optional[Pci] = NVIDIA
 
     def __init__(self, door: Callable[[Any], Calls] = Calls) -> None:
@@ -105,6 +107,11 @@ class Nvml:
         handle = calls.call("nvmlDeviceGetHandleByIndex_v2", index, limit_s=limit_s)
         return NvmlGpu(index, calls.part(handle), _release(self._version))
 
+    def close(self) -> None:
+        calls, self._calls = self._calls, None
+        if calls is not None and self._pid == os.getpid():
+            calls.call("nvmlShutdown")
+
     def _load(self) -> Calls:
         if self._calls is None or self._pid != os.getpid():  # what was loaded before a fork is of no use after it
             deadline.calling("import pynvml", INIT_LIMIT_S)
@@ -130,6 +137,7 @@ class NvmlGpu:
         self._read = calls.read
         self._release = release
         slowdowns = next((fields for since, fields in _SLOWDOWNS if release[0] >= since), ())
+        self._slowdowns = slowdowns
         self._fields = (_MEMORY_TEMPERATURE, _SW_POWER_CAP, *slowdowns)
         self._most_watts: Optional[float] = None  # 0: not known
 
@@ -290,6 +298,10 @@ class NvmlGpu:
 
     def health(self) -> GpuHealth:
         return nvml_health.read(self._calls)
+
+    def meter(self) -> NvmlMeter:
+        links = [link.link_index for link in self.links() or () if link.active]
+        return NvmlMeter(self._calls, self._slowdowns, links)
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:
         value: Optional[int] = member(utilization, name)

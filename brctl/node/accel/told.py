@@ -14,6 +14,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
+from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
 from . import AcceleratorError, Run, Setters
 
 
@@ -105,4 +106,43 @@ class ToldGpu:
         return None
 
     def health(self) -> Optional[GpuHealth]:
+        return None
+
+    def meter(self) -> "ToldMeter":
+        return ToldMeter(self._told)
+
+
+class ToldMeter:
+    """A Meter by what was told of it."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+
+    def activity(self) -> GpuActivity:
+        seen = self._told.telemetry
+        return blank(GpuActivity)._replace(
+            gpu_utilization_percent=seen.gpu_utilization_percent,
+            memory_utilization_percent=seen.memory_utilization_percent,
+            sm_clock_mhz=seen.sm_clock_mhz,
+            memory_clock_mhz=seen.memory_clock_mhz,
+            power_instant_watts=seen.power_watts,
+        )
+
+    def condition(self) -> GpuCondition:
+        seen, total = self._told.telemetry, self._told.identity.memory_bytes
+        return blank(GpuCondition)._replace(
+            memory_total_bytes=total,
+            memory_used_bytes=seen.memory_used_bytes,
+            memory_free_bytes=seen.memory_free_bytes,
+            temperature_celsius=seen.temperature_celsius,
+            memory_temperature_celsius=seen.memory_temperature_celsius,
+        )
+
+    def traffic(self) -> GpuTraffic:
+        return blank(GpuTraffic)._replace(pcie_replays=self._told.pcie.replay_counter)
+
+    def profile(self) -> Optional[GpuProfile]:
+        return None
+
+    def xids(self) -> Optional[Tuple[int, ...]]:
         return None

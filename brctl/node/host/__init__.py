@@ -4,7 +4,7 @@ Local is this machine; Machine is one from a JSON file (composed or recorded).
 """
 
 import errno
-from typing import ContextManager, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..accel import Library
 from ..report import Mock
@@ -19,6 +19,19 @@ class Completed(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+
+class Space(NamedTuple):
+    """Of a file system, as statvfs(3) tells it."""
+
+    size_bytes: int
+    free_bytes: int
+    """With what is kept for root."""
+    available_bytes: int
+    """Without that."""
+    files: int
+    """Inodes; 0 where the file system has no fixed number."""
+    files_free: int
 
 
 class BusyError(Exception):
@@ -36,6 +49,19 @@ class Host(Protocol):
 
         Undecodable bytes become U+FFFD. `/dev/kmsg` gives what the kernel log holds now, and is not waited for.
         """
+
+    def reread(self, path: str) -> Optional[str]:
+        """As `read`, for a file of the kernel that is read again and again: it stays open."""
+
+    def space(self, path: str) -> Optional["Space"]:
+        """Of the file system that is mounted at `path`, None where there is none. Raises OSError."""
+
+    def ethtool_statistics(self, interface: str) -> Optional[Mapping[str, int]]:
+        """What `ethtool -S` prints, by name; None where the interface or its driver has none. Raises OSError."""
+
+    def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
+        """Seconds until a TCP handshake is answered, be it by a refusal; None where nothing answers within `limit_s`.
+        Raises OSError: no such address, no route."""
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
         """Sorted names in a folder, None where there is none. Raises OSError."""

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import threading
 import time
-from typing import ContextManager, Dict, Optional, Sequence, Set, Tuple
+from typing import ContextManager, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import deadline
 from ..accel import Library, libraries
 from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed, files
+from . import COMMAND_LIMIT_S, Completed, Space, files, measure
 
 OUTPUT_LIMIT_BYTES = 16 << 20
 """Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
@@ -33,6 +33,24 @@ class Local:
 
     def __init__(self) -> None:
         self._libraries: Tuple[Library, ...] = ()
+        self._kept = measure.KeptFiles()
+        self._ethtool = measure.Ethtool()
+
+    def reread(self, path: str) -> Optional[str]:
+        deadline.calling("read " + path)
+        return self._kept.read(path)
+
+    def space(self, path: str) -> Optional[Space]:
+        deadline.calling("statvfs " + path)
+        return measure.space(path)
+
+    def ethtool_statistics(self, interface: str) -> Optional[Mapping[str, int]]:
+        deadline.calling("ethtool -S " + interface)
+        return self._ethtool.statistics(interface)
+
+    def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
+        deadline.calling("connect to {} port {}".format(address, port), limit_s + deadline.CALL_LIMIT_S)
+        return measure.round_trip(address, port, limit_s)
 
     def read(self, path: str) -> Optional[str]:
         deadline.calling("read " + path)

@@ -12,6 +12,8 @@
                "/sys/class/infiniband": null},
      "commands": {"ethtool -i eth0": {"stdout": "driver: veth\\n", "returncode": 0},
                   "ibstat": null},
+     "space": {"/": [100, 60, 50, 0, 0]}, bytes of a file system, free, available; inodes, and how many are free
+     "round_trip_s": 0.0001,              to any other node; without it no other node answers
      "nvml": null,                        what its NVIDIA library answers; null: it has none
      "nvml_calls": {"gpu0": {"nvmlDeviceGetName": {"answer": "NVIDIA L40S", "ms": 0.02}}}}
 
@@ -33,13 +35,14 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Proto
 from ..accel import Library, libraries
 from ..deadline import HungError
 from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed
+from . import COMMAND_LIMIT_S, Completed, Space
 from .tree import InvalidMachineError as InvalidMachineError  # part of what this module offers
 from .tree import NotRecordedError, Tree, errno_of, os_error
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_STATISTIC = re.compile(r"^ *(\S+): (\d+)$", re.MULTILINE)
 _NEEDED = ("name", "recorded", "sources", "files")
-_OPTIONAL = ("partial", "commands", "nvml", "nvml_calls")
+_OPTIONAL = ("partial", "commands", "space", "round_trip_s", "nvml", "nvml_calls")
 
 
 class Overlay(Protocol):
@@ -77,6 +80,8 @@ class Machine:
         self._libraries: Tuple[Library, ...] = ()
         self._overlay = overlay
         self._partial: bool = plain.get("partial", False)
+        self._space: Mapping[str, Sequence[int]] = plain.get("space", {})
+        self._round_trip_s: Optional[float] = plain.get("round_trip_s")
         self._tree = Tree(plain["files"], self._partial)
         self._commands = {argv: _command(argv, answer) for argv, answer in plain.get("commands", {}).items()}
 
@@ -88,6 +93,24 @@ class Machine:
         if self._text(path) is None:
             raise os_error(errno.ENOENT, path)
         return errno.EROFS if self._overlay is None else None
+
+    def reread(self, path: str) -> Optional[str]:
+        return self.read(path)
+
+    def space(self, path: str) -> Optional[Space]:
+        found = self._space.get(path)
+        if found is None and self._partial:
+            raise NotRecordedError("statvfs " + path)
+        return None if found is None else Space(*found)
+
+    def ethtool_statistics(self, interface: str) -> Optional[Mapping[str, int]]:
+        answer = self.run(["ethtool", "-S", interface])
+        if answer is None or answer.returncode:
+            return None
+        return {name: int(value) for name, value in _STATISTIC.findall(answer.stdout)}
+
+    def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:  # noqa: ARG002
+        return self._round_trip_s
 
     def read_bytes(self, path: str) -> Optional[bytes]:
         text = self._text(path)
@@ -210,8 +233,22 @@ def check(plain: Any) -> None:
     for key in ("files", "commands", "nvml_calls"):
         if not isinstance(plain.get(key, {}), dict):
             raise InvalidMachineError("{}: an object is expected".format(key))
+    _check_measures(plain)
     if not isinstance(plain.get("nvml"), (dict, type(None))):
         raise InvalidMachineError("nvml: an object or null is expected")
+
+
+def _check_measures(plain: Any) -> None:
+    space = plain.get("space", {})
+    if not isinstance(space, dict) or not all(map(_is_space, space.values())):
+        raise InvalidMachineError("space: five whole numbers of each mount are expected")
+    if type(plain.get("round_trip_s")) not in (float, int, type(None)):
+        raise InvalidMachineError("round_trip_s: a number is expected")
+
+
+def _is_space(numbers: Any) -> bool:
+    fits = isinstance(numbers, list) and len(numbers) == len(Space._fields)
+    return fits and all(type(number) is int and number >= 0 for number in numbers)
 
 
 def _command(argv: str, answer: Any) -> Union[Completed, int, float, None]:

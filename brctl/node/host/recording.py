@@ -30,7 +30,7 @@ from ... import __version__
 from .. import deadline
 from ..accel import Library, libraries
 from ..mask import Mask
-from . import COMMAND_LIMIT_S, Completed, Host
+from . import COMMAND_LIMIT_S, Completed, Host, Space
 from .tree import NotRecordedError, follow
 
 if TYPE_CHECKING:
@@ -60,6 +60,18 @@ class Recording:
 
     def read(self, path: str) -> Optional[str]:
         return self._ask(path, self._host.read, lambda text: text)
+
+    def reread(self, path: str) -> Optional[str]:
+        return self.read(path)
+
+    def space(self, path: str) -> Optional[Space]:
+        return self._host.space(path)
+
+    def ethtool_statistics(self, interface: str) -> Optional[Mapping[str, int]]:
+        return self._host.ethtool_statistics(interface)
+
+    def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
+        return self._host.round_trip(address, port, limit_s)
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
         return self._ask(path, self._host.listdir, lambda names: None if names is None else {"names": list(names)})

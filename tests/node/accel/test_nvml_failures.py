@@ -201,10 +201,20 @@ def test_a_library_is_loaded_anew_on_the_far_side_of_a_fork(
     assert pynvml._nvmlLib_refcount == 2
 
 
-def test_nothing_shuts_nvml_down() -> None:
+def test_nothing_but_close_shuts_nvml_down(dgx_h100_nvml: Plain) -> None:
     """A call may be in flight in a thread that was given up, and a library that is gone under it takes us with it."""
-    for path in Path(accel.__file__).parent.glob("*.py"):
-        assert "nvmlShutdown" not in path.read_text()
+    texts = [path.read_text() for path in Path(accel.__file__).parent.glob("*.py")]
+    assert sum(text.count('"nvmlShutdown"') for text in texts) == 1
+    install(dgx_h100_nvml)
+    library = Nvml()
+    library.close()  # it was never loaded
+    part = library.open(3)
+    assert pynvml._nvmlLib_refcount == 1
+    library.close()
+    assert pynvml._nvmlLib_refcount == 0
+    with pytest.raises(AcceleratorError, match="Uninitialized"):
+        part.uuid()
+    assert library.open(3).uuid() == dgx_h100_nvml["gpus"][3]["uuid"]
 
 
 def test_nvml_is_loaded_once_and_never_shut_down(dgx_h100_nvml: Plain) -> None:

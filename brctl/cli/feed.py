@@ -1,0 +1,64 @@
+"""Ticks, taken in a thread of their own: a source that hangs holds up neither a scrape nor a key."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from ..node.report import Report
+
+
+class Tick(NamedTuple):
+    """What all nodes said at once, a Report each; one that is silent has its Report with `errors`."""
+
+    reports: Sequence[Report]
+    at: float
+    """When it came, by the monotonic clock."""
+    count: int
+    """Which it is, from 1."""
+
+
+class Feed:
+    """The newest tick; one that nobody looked at in time is passed over, so that nothing queues up."""
+
+    def __init__(self, ticks: Iterable[Sequence[Report]], wake: Callable[[], None] = lambda: None) -> None:
+        """`wake` is called in that thread after each tick, and at the end."""
+        self._ticks, self._wake = ticks, wake
+        self._changed = threading.Condition()
+        self._tick: Tick | None = None
+        self.ended = False
+        """The source gives no more ticks."""
+        self.error: BaseException | None = None
+        """What ended it, if that was no end in order."""
+        self._thread = threading.Thread(target=self._take, name="feed", daemon=True)
+        self._thread.start()
+
+    def latest(self) -> Tick | None:
+        """The newest tick, None before the first."""
+        with self._changed:
+            return self._tick
+
+    def wait(self, after: int, limit_s: float) -> Tick | None:
+        """The newest tick beyond number `after`; None where none comes within `limit_s`, or the source ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended or (self._tick and self._tick.count > after), limit_s)
+            return self._tick if self._tick and self._tick.count > after else None
+
+    def _take(self) -> None:
+        count = 0
+        try:
+            for reports in self._ticks:
+                count += 1
+                with self._changed:
+                    self._tick = Tick(reports, time.monotonic(), count)
+                    self._changed.notify_all()
+                self._wake()
+        except BaseException as error:  # it is told by the one who waits, in the main thread
+            self.error = error
+        finally:
+            with self._changed:
+                self.ended = True
+                self._changed.notify_all()
+            self._wake()

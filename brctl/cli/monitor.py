@@ -1,0 +1,373 @@
+"""brctl monitor: what the nodes measure, live, as text or for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from .common import Command, Common, Group, common
+from .errors import CLEAN, INCOMPLETE, CommandError, tell
+from .outlet import Compat, HostnameLabel, Outlet
+
+if TYPE_CHECKING:
+    from ..config.resolve import Config
+    from ..node.report import Report
+    from ..node.request import Request, Sampling
+    from .fleet import FleetSession, Target
+    from .session import Session
+
+app = typer.Typer(cls=Group, help="What GPUs, networks, disks and CPUs do, live, as text or for programs.")
+FORMS = ("live", "table", "json", "jsonl", "csv", "prometheus")
+LEAST_INTERVAL_S = 0.1
+FIRST_S = 60.0
+"""For the first tick: eight GPUs without persistence mode take about 15 s to initialise."""
+_PEERS = 8
+"""A node measures the round trip to so many that follow it in the set, and not to all: n nodes make 8 n, not n^2."""
+
+
+class Asked(NamedTuple):
+    """What the command line and the config come to."""
+
+    form: str
+    interval_s: float
+    for_s: float | None
+    gpus: frozenset[str] | None
+    """Indices; None: all."""
+    require_gpu: bool
+
+
+@app.callback(invoke_without_command=True)
+def monitor(
+    ctx: typer.Context,
+    once: bool = typer.Option(False, "--once", help="One sample, and no more; what needs two, as rates, is absent."),
+    interval: str | None = typer.Option(None, "--interval", metavar="TIME", help="Between samples: 100ms to 1h."),
+    for_: str | None = typer.Option(None, "--for", metavar="TIME", help="End after this time: 10m."),
+    gpus: str | None = typer.Option(None, "--gpus", metavar="LIST", help="Of the GPUs, these alone: 0,4-7."),
+    require_gpu: bool = typer.Option(False, "--require-gpu", help="Exit 3 where no GPU answers."),
+    read_only: bool = typer.Option(False, "--read-only", help="Live: no process can be signalled."),
+    listen: str | None = typer.Option(
+        None, "--listen", metavar="ADDR:PORT", help="Serve /metrics here; --output prometheus: on 127.0.0.1:9836."
+    ),
+    textfile: Path | None = typer.Option(
+        None, "--textfile", metavar="FILE.prom", help="Write this for node_exporter's textfile collector."
+    ),
+    compat: Compat | None = typer.Option(None, "--compat", help="Serve dcgm-exporter's names beside our own."),
+    dcgm_hostname_label: HostnameLabel | None = typer.Option(
+        None, "--dcgm-hostname-label", help="How dcgm-exporter's label of the host is written; else hostname."
+    ),
+    tls_cert: Path | None = typer.Option(None, "--tls-cert", metavar="FILE", help="Serve by TLS, with this (PEM)."),
+    tls_key: Path | None = typer.Option(None, "--tls-key", metavar="FILE", help="Its key, if that is not in it."),
+    tls_client_ca: Path | None = typer.Option(
+        None, "--tls-client-ca", metavar="FILE", help="Answer none whose certificate this one has not signed."
+    ),
+) -> None:
+    """Show what this host measures, or the nodes of --nodes: GPUs, network, storage, CPU, memory.
+
+    --output is live, table, json, jsonl, csv or prometheus.
+    """
+    if ctx.invoked_subcommand:
+        _refuse_options(ctx)
+        return
+    label = dcgm_hostname_label.value if dcgm_hostname_label else None
+    outlet = Outlet(listen, textfile, compat.value if compat else None, label, tls_cert, tls_key, tls_client_ca)
+    asked = _asked(ctx, once, interval, for_, gpus, require_gpu, outlet)
+    if once:
+        raise typer.Exit(_show_once(ctx, asked))
+    with _source(ctx, asked) as source:
+        raise typer.Exit(_show(source, asked, read_only, outlet))
+
+
+def _refuse_options(ctx: typer.Context) -> None:
+    """Options of the group itself mean nothing before a command of it."""
+    given = [
+        param.opts[0]
+        for param in ctx.command.params
+        if param.name and getattr(ctx.get_parameter_source(param.name), "name", "") == "COMMANDLINE"
+    ]
+    if given:
+        raise CommandError(f"{given[0]} is no option of `{ctx.command_path} {ctx.invoked_subcommand}`")
+
+
+def _asked(
+    ctx: typer.Context,
+    once: bool,
+    interval: str | None,
+    for_: str | None,
+    gpus: str | None,
+    require_gpu: bool,
+    outlet: Outlet,
+) -> Asked:
+    """Raises CommandError, ConfigError."""
+    from ..config.find import choose
+    from .session import opened, seconds
+
+    given = common(ctx)
+    config = opened(given)
+    declared = config.settings.monitor if config else None
+    form = choose(given.output, "BRCTL_MONITOR_OUTPUT", declared.output if declared else None, "live", str)
+    if form not in FORMS:
+        raise CommandError(f"--output {form}: this command has {', '.join(FORMS)}")
+    if any(outlet) and not once and (given.output is None or form == "prometheus"):
+        form = "prometheus"
+    elif any(outlet):
+        raise CommandError("--listen, --textfile, --compat and --tls-... are of --output prometheus alone")
+    if once and form in ("live", "prometheus") and given.output is None:
+        form = "table"
+    if once and form in ("live", "prometheus"):
+        raise CommandError(f"--once has no --output {form}", "it has table, json, jsonl and csv")
+    interval_s = seconds("--interval", interval) if interval else declared.interval if declared else 5.0
+    if interval_s < LEAST_INTERVAL_S:
+        raise CommandError(f"--interval {interval}: 100ms at least")
+    for_s = seconds("--for", for_) if for_ else None
+    return Asked(form, interval_s, for_s, _indices(gpus) if gpus else None, require_gpu)
+
+
+def _indices(text: str) -> frozenset[str]:
+    """Of `0,4-7`. Raises CommandError."""
+    found: set[str] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(part) > 9:
+            raise CommandError(f"--gpus {text}: write indices and ranges: 0,4-7")
+        found.update(str(index) for index in range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+# What is asked of the nodes.
+
+
+def _sampling(config: Config | None, target: Target, asked: Asked) -> Sampling:
+    from ..node.request import Cadence, Sampling
+
+    if config is None:
+        return Sampling(asked.interval_s)
+    declared = config.node(target.node).monitor
+    cadences = [Cadence(name, it.every) for name, it in declared.collectors.items() if it.every is not None]
+    return Sampling(asked.interval_s, tuple(cadences), _peers(config, declared.peers, target.node))
+
+
+def _peers(config: Config, declared: str | None, node: str) -> tuple[str, ...]:
+    """Those that follow the node in the set, round and round."""
+    names = config.members(declared) if declared else ()
+    place = names.index(node) + 1 if node in names else 0
+    return tuple(name for name in names[place:] + names[:place] if name != node)[:_PEERS]
+
+
+def _requests(run: Session | FleetSession, asked: Asked, action: str) -> list[Request]:
+    return [target.request(action)._replace(sampling=_sampling(run.config, target, asked)) for target in run.targets]
+
+
+# What they say.
+
+
+def _show_once(ctx: typer.Context, asked: Asked) -> int:
+    from .session import session
+    from .verdict import exit_code
+
+    printer = _printer(asked)
+    with session(ctx) as run:
+        reports = _once(run, asked)
+    _told(run.common, reports)
+    chosen = _chosen(reports, asked)
+    printer(chosen)
+    if asked.require_gpu and not _has_gpu(chosen):
+        tell("no GPU answers")
+        return INCOMPLETE
+    return exit_code(reports, "crit", strict=False)
+
+
+def _once(run: Session | FleetSession, asked: Asked) -> tuple[Report, ...]:
+    from .session import Session
+
+    requests = _requests(run, asked, "sample")
+    if isinstance(run, Session):
+        report = run.agent.ask(requests[0], run.timeout_s)
+        return (report._replace(notes=(*run.notes, *report.notes)),)
+    return run.ask_each(requests)
+
+
+class Source(NamedTuple):
+    """Where ticks come from."""
+
+    common: Common
+    ticks: Iterator[Sequence[Report]]
+    here: str | None
+    """The node that this host is; None: not among those that are looked at, or a mock."""
+    config: Config | None
+
+
+@contextlib.contextmanager
+def _source(ctx: typer.Context, asked: Asked) -> Iterator[Source]:
+    from .session import Session, mocked, session
+
+    with session(ctx) as run:
+        requests = _requests(run, asked, "monitor")
+        if isinstance(run, Session):
+            from ..fleet.streams import patience_s
+
+            ticks = run.agent.ticks(requests[0], FIRST_S, patience_s(asked.interval_s))
+            here = None if any(mocked(run.common)) else run.targets[0].node
+            yield Source(run.common, _limited(((report,) for report in ticks), asked), here, run.config)
+            return
+        streams = run.streams(requests)
+        try:
+            yield Source(run.common, _limited(iter(streams), asked), None, run.config)
+        finally:
+            streams.close()
+
+
+def _limited(ticks: Iterator[Sequence[Report]], asked: Asked) -> Iterator[Sequence[Report]]:
+    """Until --for is over. Raises CommandError where --require-gpu finds none in the first tick."""
+    end = None if asked.for_s is None else time.monotonic() + asked.for_s
+    first = True
+    for reports in ticks:
+        chosen = _chosen(reports, asked)
+        if first and asked.require_gpu and not _has_gpu(chosen):
+            raise CommandError("no GPU answers", code=INCOMPLETE)
+        first = False
+        yield chosen
+        if end is not None and time.monotonic() + asked.interval_s / 2 > end:
+            return
+
+
+def _chosen(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
+    """Without the samples of GPUs that --gpus does not name."""
+    if asked.gpus is None:
+        return reports
+    found = []
+    for report in reports:
+        others = {series.name for series in report.series if series.labels[:1] != ("gpu",)}
+        kept = tuple(one for one in report.samples if one.series in others or one.labels[0] in asked.gpus)
+        found.append(report._replace(samples=kept))
+    return found
+
+
+def _has_gpu(reports: Sequence[Report]) -> bool:
+    from ..node.monitor import UP
+
+    return any(sample.series == UP and sample.value for report in reports for sample in report.samples)
+
+
+def _show(source: Source, asked: Asked, read_only: bool, outlet: Outlet) -> int:
+    if asked.form == "live":
+        from .live import Watching, watch_or_print
+
+        return watch_or_print(source.ticks, Watching(asked.interval_s, read_only, source.here), source.common.quiet)
+    if asked.form == "prometheus":
+        from .exporter import serve
+        from .outlet import DEFAULT_LISTEN, serving
+
+        declared = source.config.settings.monitor.listen if source.config else DEFAULT_LISTEN
+        return serve(source.ticks, serving(outlet, asked.interval_s, declared))
+    return _print(source, asked)
+
+
+def _print(source: Source, asked: Asked) -> int:
+    """Until there are no more, or until it is told to end, which is how such a command ends: 0."""
+    from .signals import TerminatedError, ending_in_order
+
+    printer, said = _printer(asked), _Said(source.common)
+    try:
+        with ending_in_order(), _interrupts():
+            for reports in source.ticks:
+                said.tell(reports)
+                printer(reports)
+    except (KeyboardInterrupt, TerminatedError):
+        return CLEAN
+    return INCOMPLETE if said.ended else CLEAN
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[None]:
+    """^C is how one ends it, and no interruption of anything."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Said:
+    """What the nodes complain of, each thing once."""
+
+    def __init__(self, given: Common) -> None:
+        self._given = given
+        self._known: set[tuple[str, str]] = set()
+        self.ended = False
+        """The only node there is has broken off."""
+
+    def tell(self, reports: Sequence[Report]) -> None:
+        self.ended = len(reports) == 1 and bool(reports[0].errors)
+        _told(self._given, reports, self._known)
+
+
+def _told(given: Common, reports: Sequence[Report], known: set[tuple[str, str]] | None = None) -> None:
+    known = set() if known is None else known
+    for report in reports:
+        for error in report.errors:
+            if (report.node, error.message) not in known:
+                tell(f"{report.node}: {error.message}", error.hint)
+                known.add((report.node, error.message))
+        for note in report.notes if not given.quiet else ():
+            if (report.node, note) not in known:
+                tell(f"{report.node}: {note}", word="warning")
+                known.add((report.node, note))
+
+
+def _printer(asked: Asked) -> Callable[[Sequence[Report]], None]:
+    """Prints one tick."""
+    if asked.form == "table":
+        from ..render.live.text import Printer
+
+        table = Printer(asked.interval_s)
+        return lambda reports: table.show(reports, time.monotonic())
+    from ..render import samples
+
+    if asked.form == "json":
+        return lambda reports: _write(samples.document(reports))
+    rows = samples.Lines() if asked.form == "jsonl" else samples.Rows()
+    if asked.form == "csv":
+        _write(samples.CSV_HEADER)
+    return lambda reports: _write("\n".join(rows.lines(reports)))
+
+
+def _write(text: str) -> None:
+    """At once: who follows a log wants to see each tick when it comes."""
+    if text:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+@app.command(cls=Command)
+def release(
+    ctx: typer.Context,
+    for_: str = typer.Option(..., "--for", metavar="TIME", help="For how long: 60s, 1h at most; 0s takes it back."),
+) -> None:
+    """Make every brctl monitor on the node let go of the GPUs, so that a reset, MIG or driver change can go on."""
+    from .. import render
+    from ..node.monitor.release import MOST_S
+    from ..node.request import Sampling
+    from .session import Session, seconds, session
+    from .verdict import exit_code
+
+    for_s = seconds("--for", for_)
+    if for_s > MOST_S:
+        raise CommandError(f"--for {for_}: an hour at most")
+    form = common(ctx).form("table", "json", "yaml")
+    with session(ctx) as run:
+        requests = [target.request("release")._replace(sampling=Sampling(release_s=for_s)) for target in run.targets]
+        reports = (run.agent.ask(requests[0], run.timeout_s),) if isinstance(run, Session) else run.ask_each(requests)
+    render.notes("monitor release", reports, form)
+    _told(run.common, [report._replace(notes=()) for report in reports])
+    raise typer.Exit(exit_code(reports, "crit", strict=False))

@@ -1,0 +1,184 @@
+"""What the sampler asks an NVIDIA GPU for again and again, in as few calls as can be.
+
+Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there are counters.
+"""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
+from . import AcceleratorError
+from .nvml_batch import Batch, Field
+from .nvml_calls import Calls, RefusalError, member
+from .nvml_structures import memory
+from .nvml_words import THERMAL_REASONS, event_reasons
+
+# NVML_FI_DEV_*
+_SW_POWER_CAP, _ENERGY, _POWER_AVERAGE, _POWER_INSTANT = 74, 83, 185, 186
+_MEMORY_TEMPERATURE, _PCIE_REPLAYS = 82, 94
+_PCIE_TRANSMITTED, _PCIE_RECEIVED = 197, 198
+_OF_A_LINK = (138, 139, 161, 162, 163)
+"""KiB of data transmitted and received, replays, recoveries, CRC errors; the scope is the link."""
+_SM, _MEMORY = 1, 2  # nvmlClockType_t
+_REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+_TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
+_LAST_PERFORMANCE_STATE = 15
+_REGISTER = "nvmlDeviceRegisterEvents"
+_XID_EVENT = 8
+"""nvmlEventTypeXidCriticalError"""
+_TIMEOUT = 10
+_MOST_EVENTS = 64
+"""At one look: a GPU in trouble reports one Xid after the other."""
+_GPM_METRICS = (1, 2, 3, 5, 10)
+"""NVML_GPM_METRIC_*: GRAPHICS_UTIL, SM_UTIL, SM_OCCUPANCY, ANY_TENSOR_UTIL, DRAM_BW_UTIL; all in percent."""
+
+
+class NvmlMeter:
+    """Of one GPU, for one thread."""
+
+    def __init__(self, calls: Calls, slowdowns: Sequence[int], links: Sequence[int]) -> None:
+        """`slowdowns`: the fields of this driver for software, hardware and power brake; `links`: the active ones."""
+        self._calls = calls
+        self._read = calls.read
+        ids = (_POWER_AVERAGE, _POWER_INSTANT, _ENERGY, _SW_POWER_CAP, *slowdowns)
+        self._activity = Batch(calls, [(field, 0) for field in ids])
+        self._condition = Batch(calls, [(_MEMORY_TEMPERATURE, 0)])
+        of_links: List[Field] = [(field, link) for field in _OF_A_LINK for link in links]
+        self._traffic = Batch(calls, [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0), *of_links])
+        self._links = len(links)
+        self._events: Any = None
+        self._gpm: List[Any] = []
+        self._reasons: Optional[Tuple[str, ...]] = None
+
+    def activity(self) -> GpuActivity:
+        utilization = self._read("nvmlDeviceGetUtilizationRates")
+        average, instant, energy, *slowdowns_ns = self._activity.read()
+        power_cap, software, hardware, brake = (*slowdowns_ns, None, None, None)[:4]
+        self._reasons = event_reasons(self._calls.read_first(_REASONS))
+        return GpuActivity(
+            gpu_utilization_percent=_percent(member(utilization, "gpu")),
+            memory_utilization_percent=_percent(member(utilization, "memory")),
+            sm_clock_mhz=self._read("nvmlDeviceGetClockInfo", _SM),
+            memory_clock_mhz=self._read("nvmlDeviceGetClockInfo", _MEMORY),
+            clocks_event_reasons=self._reasons,
+            power_average_watts=_thousandth(average),
+            power_instant_watts=_thousandth(instant),
+            energy_joules=_thousandth(energy),
+            sw_power_cap_ns=power_cap,
+            sw_thermal_slowdown_ns=software,
+            hw_thermal_slowdown_ns=hardware,
+            hw_power_brake_slowdown_ns=brake,
+        )
+
+    def condition(self) -> GpuCondition:
+        size, (memory_temperature,) = memory(self._calls), self._condition.read()
+        state = self._read("nvmlDeviceGetPerformanceState")
+        return GpuCondition(
+            memory_total_bytes=member(size, "total"),
+            memory_used_bytes=member(size, "used"),
+            memory_free_bytes=member(size, "free"),
+            memory_reserved_bytes=member(size, "reserved"),
+            temperature_celsius=self._calls.read_first(_TEMPERATURE, 0),
+            memory_temperature_celsius=memory_temperature,
+            temperature_margin_celsius=self._margin(),
+            performance_state=None if state is None or state > _LAST_PERFORMANCE_STATE else state,
+        )
+
+    def traffic(self) -> GpuTraffic:
+        transmitted, received, replays, *of_links = self._traffic.read()
+        sums = [_sum(of_links[place : place + self._links]) for place in range(0, len(of_links), self._links or 1)]
+        sent_kib, received_kib, link_replays, recoveries, crc = sums or (None,) * len(_OF_A_LINK)
+        return GpuTraffic(
+            pcie_transmit_bytes=transmitted,
+            pcie_receive_bytes=received,
+            pcie_replays=replays,
+            nvlink_transmit_bytes=None if sent_kib is None else sent_kib * 1024,
+            nvlink_receive_bytes=None if received_kib is None else received_kib * 1024,
+            nvlink_replays=link_replays,
+            nvlink_recoveries=recoveries,
+            nvlink_crc_errors=crc,
+        )
+
+    def xids(self) -> Optional[Tuple[int, ...]]:
+        """By the driver's event set, which begins with the first look."""
+        if self._events is None:
+            self._calls.read(_REGISTER, by=self._register)
+        return None if self._events is None else tuple(self._waiting())
+
+    def profile(self) -> Optional[GpuProfile]:
+        """None at the first look, which has nothing to compare with."""
+        calls, name = self._calls, "nvmlGpmMetricsGet"
+        support = calls.read("nvmlGpmQueryDeviceSupport")
+        if not support or not support.isSupportedDevice or (name,) in calls.refused:
+            return None
+        values = calls.read(name, by=self._compare)
+        return GpuProfile(*values) if values else None
+
+    def _register(self, handle: Any) -> None:
+        pynvml = self._calls.pynvml
+        events = pynvml.nvmlEventSetCreate()
+        try:
+            pynvml.nvmlDeviceRegisterEvents(handle, _XID_EVENT, events)
+        except pynvml.NVMLError:
+            pynvml.nvmlEventSetFree(events)
+            raise
+        self._events = events
+
+    def _waiting(self) -> List[int]:
+        found: List[int] = []
+        while len(found) < _MOST_EVENTS:
+            try:
+                event = self._calls.call("nvmlEventSetWait_v2", by=self._next)
+            except AcceleratorError as error:
+                if isinstance(error, RefusalError) and error.code == _TIMEOUT:
+                    break  # there is none
+                raise
+            if event.eventType & _XID_EVENT:
+                found.append(int(event.eventData))
+        return found
+
+    def _next(self, _: Any) -> Any:
+        return self._calls.pynvml.nvmlEventSetWait_v2(self._events, 0)
+
+    def _compare(self, handle: Any) -> Optional[Tuple[Optional[float], ...]]:
+        pynvml = self._calls.pynvml
+        first = not self._gpm
+        if first:
+            self._gpm = [pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()]
+        pynvml.nvmlGpmSampleGet(handle, self._gpm[1])
+        before, now = self._gpm
+        self._gpm = [now, before]
+        if first:
+            return None
+        asked = pynvml.c_nvmlGpmMetricsGet_t()
+        asked.version, asked.numMetrics = pynvml.NVML_GPM_METRICS_GET_VERSION, len(_GPM_METRICS)
+        asked.sample1, asked.sample2 = before, now
+        for place, metric in enumerate(_GPM_METRICS):
+            asked.metrics[place].metricId = metric
+        pynvml.nvmlGpmMetricsGet(asked)
+        return tuple(_share(asked.metrics[place]) for place in range(len(_GPM_METRICS)))
+
+    def _margin(self) -> Optional[int]:
+        """A part that has no such sensor tells 0 or less, but so does one that is too hot (leptonai/gpud#1208)."""
+        margin: Optional[int] = self._read("nvmlDeviceGetMarginTemperature")
+        if margin is None or margin > 0 or any(reason in THERMAL_REASONS for reason in self._reasons or ()):
+            return margin
+        return None
+
+
+def _percent(value: Optional[int]) -> Optional[int]:
+    """A greater one is no part of the time."""
+    return value if value is None or value <= 100 else None
+
+
+def _thousandth(value: Optional[int]) -> Optional[float]:
+    return None if value is None else value / 1000.0
+
+
+def _sum(values: Sequence[Optional[int]]) -> Optional[int]:
+    """None where one of them is: a part of the whole is not the whole."""
+    return None if not values or None in values else sum(value for value in values if value is not None)
+
+
+def _share(metric: Any) -> Optional[float]:
+    valid = metric.nvmlReturn == 0 and 0 <= metric.value <= 100
+    return metric.value / 100.0 if valid else None

@@ -1,0 +1,1 @@
+"""One file per collector; see the package above."""

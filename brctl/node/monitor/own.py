@@ -1,0 +1,82 @@
+"""What the sampler tells of itself and of the GPUs as a whole."""
+
+import time
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+from ..report import Sample, Series, State
+from . import GPU_LABELS, UP, Kind
+from .gpus import LibraryLane
+from .unit import Unit
+
+SAMPLER = "sampler"
+"""In the place of a collector's id."""
+
+_own = Kind(SAMPLER)
+_UP = _own.gauge(UP[len("brctl_") :], "", "1: the GPU answers; 0: it is lost, hangs or refuses.", "NVML", *GPU_LABELS)
+_EXPECTED = _own.gauge("gpus_expected", "", "GPUs that the config declares, else the most that were seen.", "config")
+_VISIBLE = _own.gauge("gpus_visible", "", "GPUs that the driver lists now.", "nvmlDeviceGetCount_v2")
+_RELEASED = _own.gauge("monitor_released", "", "1: every GPU handle is let go.", "/run/brctl/release")
+_CPU = _own.counter(
+    "monitor_cpu_seconds_total", "seconds", "CPU time that brctl has taken, by process.", "clock_gettime(2)", "process"
+)
+_LATENESS = _own.gauge("monitor_tick_lateness_seconds", "seconds", "How late the last tick began.", "clock_gettime(2)")
+_TICKS = _own.counter("monitor_ticks_total", "", "Ticks so far.", "brctl")
+_SKIPPED = _own.counter("monitor_skipped_ticks_total", "", "Ticks left out, as the one before took too long.", "brctl")
+_SUCCESS = _own.gauge("monitor_collector_success", "", "1: its last run gave values.", "brctl", "collector")
+_DURATION = _own.gauge(
+    "monitor_collector_duration_seconds", "seconds", "Of its last run; of GPUs the longest.", "brctl", "collector"
+)
+_TIMEOUTS = _own.counter("monitor_collector_timeouts_total", "", "Runs that hung.", "brctl", "collector")
+SERIES: Tuple[Series, ...] = tuple(_own.all)
+
+
+class Clockwork:
+    """How the ticks go."""
+
+    def __init__(self) -> None:
+        self.ticks = self.skipped = 0
+        self.lateness_s = 0.0
+
+
+def samples(
+    now: float,
+    clockwork: Clockwork,
+    units: Sequence[Unit],
+    libraries: Sequence[LibraryLane],
+    released: bool,
+    least: int,
+) -> Tuple[Sample, ...]:
+    """`least`: how many GPUs there should be at least."""
+    found: List[Sample] = []
+
+    def tell(series: Series, value: float, *labels: str) -> None:
+        found.append(Sample(series.name, labels, value, State.MEASURED, now))
+
+    gpus = [gpu for library in libraries for gpu in library.gpus]
+    for gpu in gpus:
+        if not released:
+            tell(_UP, float(gpu.answers and not gpu.hangs), *gpu.labels)
+    visible = [library.visible for library in libraries if library.visible is not None]
+    if gpus or least:
+        tell(_EXPECTED, max(len(gpus), least))
+    if visible and not released:
+        tell(_VISIBLE, sum(visible))
+    tell(_RELEASED, float(released))
+    tell(_CPU, time.process_time(), "agent")
+    tell(_LATENESS, clockwork.lateness_s)
+    tell(_TICKS, clockwork.ticks)
+    tell(_SKIPPED, clockwork.skipped)
+    for name, of_it in _by_collector(units).items():
+        answers = [unit.answer for unit in of_it if unit.answer]
+        if answers:
+            tell(_SUCCESS, float(all(answer.error is None for answer in answers)), name)
+            tell(_DURATION, max(answer.took_s for answer in answers), name)
+        tell(_TIMEOUTS, sum(unit.timeouts for unit in of_it), name)
+    return tuple(found)
+
+
+def _by_collector(units: Iterable[Unit]) -> Dict[str, List[Unit]]:
+    found: Dict[str, List[Unit]] = {}
+    for unit in units:
+        found.setdefault(unit.collector.id, []).append(unit)
+    return found

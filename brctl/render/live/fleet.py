@@ -1,0 +1,212 @@
+"""The table of nodes: one row each, worst first; those that find no room are folded into one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...fleet.fold import node_set
+from ...node.monitor import UP
+from ...node.report import NodeError, Report, Sample
+from ..terminal import natural
+from . import amounts
+from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, NEAR_CELSIUS, POWER, TEMPERATURE, UTILIZATION, temperature, usage
+from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
+from .items import Item, Section
+from .seen import Histories
+
+NODE_HISTORY = "node"
+"""In the place of a Series: the mean use of a node's GPUs."""
+_FOLDED_NAMES = 40
+"""Letters of a node set in the line of those that find no room."""
+
+COLUMNS = (
+    Column("NODE"),
+    Column("GPUS", right=True),
+    Column("USE", least=9, most=16),
+    Column("LEAST", rank=5, right=True),
+    Column("HISTORY", rank=6, least=12, most=60, moving=True),
+    Column("MEMORY", rank=2, right=True),
+    Column("HOTTEST", rank=1, right=True),
+    Column("POWER", rank=3, right=True),
+    Column("STATE", rank=4),
+)
+SORTS = ("worst", "node", "use", "memory", "temp", "power")
+
+
+class Summary(NamedTuple):
+    """One node in one tick; None where no GPU tells it."""
+
+    node: str
+    error: NodeError | None
+    gpus: int
+    down: int
+    """GPUs that do not answer."""
+    use: float | None
+    """Mean of its GPUs."""
+    least: float | None
+    memory: float | None
+    """Used part of all that its GPUs have."""
+    temperature: float | None
+    """Of the hottest."""
+    margin: float | None
+    power: float | None
+    """Of all GPUs together."""
+
+
+class Plan:
+    """Where in a node's samples the few stand that a row is made of: they keep their places from tick to tick, and to
+    look at 320 samples of each of 1024 nodes would take longer than all else."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[tuple[int, Sample]]] = {}
+        self._count = -1
+
+    def find(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        """The measured values of each of the Series that a Summary needs."""
+        if len(samples) != self._count:
+            return self._anew(samples)
+        found: dict[str, list[float]] = {}
+        for name, places in self._places.items():
+            values = found[name] = []
+            for place, known in places:
+                sample = samples[place]
+                if sample.series != name or sample.labels != known.labels:
+                    return self._anew(samples)
+                if sample.value is not None:
+                    values.append(sample.value)
+        return found
+
+    def _anew(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        self._count, self._places = len(samples), {name: [] for name in _NEEDED}
+        for place, sample in enumerate(samples):
+            if sample.series in self._places:
+                self._places[sample.series].append((place, sample))
+        return {
+            name: [sample.value for _, sample in places if sample.value is not None]
+            for name, places in self._places.items()
+        }
+
+
+_NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWER)
+
+
+def summary(report: Report, plan: Plan) -> Summary:
+    """A node's row."""
+    if report.errors:
+        return Summary(report.node, report.errors[0], 0, 0, None, None, None, None, None, None)
+    found = plan.find(report.samples)
+    up, uses = found[UP], found[UTILIZATION]
+    used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
+    return Summary(
+        report.node,
+        None,
+        len(up),
+        up.count(0.0),
+        sum(uses) / len(uses) if uses else None,
+        min(uses, default=None),
+        sum(used) / total if total and len(used) == len(found[MEMORY_TOTAL]) else None,
+        max(found[TEMPERATURE], default=None),
+        min(found[MARGIN], default=None),
+        sum(found[POWER]) if found[POWER] else None,
+    )
+
+
+def note(summaries: Sequence[Summary], histories: Histories) -> None:
+    """Add this tick to the histories that the table draws."""
+    for each in summaries:
+        histories.note((each.node, NODE_HISTORY), each.use)
+
+
+def total(summaries: Sequence[Summary]) -> list[Line]:
+    """Pieces of one line about all of them."""
+    silent = sum(each.error is not None for each in summaries)
+    gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
+    pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
+    pieces.append([Cell(f"{gpus} GPUs"), *([Cell(f", {down} down", "crit")] if down else [])])
+    uses = [each.use for each in summaries if each.use is not None]
+    if uses:
+        pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
+        pieces.append([Cell("least ", "dim"), Cell(amounts.percent(min(uses)))])
+    watts = [each.power for each in summaries if each.power is not None]
+    if watts:
+        pieces.append([Cell("power ", "dim"), Cell(amounts.watts(sum(watts)))])
+    return pieces
+
+
+def nodes(summaries: Sequence[Summary], histories: Histories, ink: Ink) -> Section:
+    by_node = {each.node: each for each in summaries}
+    ordered = sorted(summaries, key=lambda each: natural(each.node))
+    return Section(
+        "nodes",
+        "NODES",
+        COLUMNS,
+        [_item(each, place, histories, ink) for place, each in enumerate(ordered)],
+        SORTS,
+        frozenset({"node"}),
+        fold=lambda rest: folded([by_node[item.id] for item in rest]),
+    )
+
+
+def folded(summaries: Sequence[Summary]) -> str:
+    """What those have in common that find no room."""
+    names = _set(tuple(each.node for each in summaries))
+    names = names if len(names) <= _FOLDED_NAMES else f"{names[: _FOLDED_NAMES - 3]}..."
+    uses = [each.use for each in summaries if each.use is not None]
+    hottest = max((each.temperature for each in summaries if each.temperature is not None), default=None)
+    words = [f"{len(summaries)} more: {names}"]
+    if uses:
+        words.append(f"use {amounts.percent(min(uses))} to {amounts.percent(max(uses))}")
+    if hottest is not None:
+        words.append(f"hottest {amounts.celsius(hottest)}")
+    ill = sum(bool(each.error or each.down) for each in summaries)
+    return ", ".join([*words, f"{ill} of them ill" if ill else "all answer"])
+
+
+@lru_cache(maxsize=4)
+def _set(names: tuple[str, ...]) -> str:
+    """It takes 10 ms for 1000 nodes, and they change less often than the frame."""
+    return node_set(names)
+
+
+def _item(it: Summary, place: int, histories: Histories, ink: Ink) -> Item:
+    keys = (badness(it), float(place), it.use, it.memory, it.temperature, it.power)
+    words = f"{it.node} {_state(it).text}"
+    return Item(it.node, keys, words, lambda: _cells(it, histories, ink))
+
+
+def badness(it: Summary) -> float:
+    """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter."""
+    if it.error:
+        return 3e6
+    if it.down:
+        return 2e6 + it.down
+    near = it.margin is not None and it.margin < NEAR_CELSIUS
+    return (1e6 if near else 0.0) + (it.temperature or 0.0)
+
+
+def _state(it: Summary) -> Cell:
+    if it.error:
+        return cell(it.error.kind, "crit")
+    if it.down:
+        return Cell(f"{it.down} {'GPU' if it.down == 1 else 'GPUs'} down", "crit")
+    return Cell("ok", "good") if it.gpus else Cell("no GPU", "dim")
+
+
+def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
+    bad = "crit" if it.error or it.down else ""
+    if it.error:
+        return [cell(it.node, bad), Cell("?", bad), usage(None, "?", ink), *[BLANK] * 5, _state(it)]
+    history = histories.of((it.node, NODE_HISTORY))
+    return [
+        cell(it.node, bad),
+        Cell(f"{it.gpus - it.down}/{it.gpus}", bad),
+        usage(it.use, "-", ink),
+        Cell(amounts.percent(it.least)),
+        lambda width: [Cell(ink.history(history, width), "busy")],
+        Cell(amounts.percent(it.memory)),
+        temperature(it.temperature, it.margin),
+        Cell(amounts.watts(it.power)),
+        _state(it),
+    ]

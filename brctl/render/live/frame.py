@@ -1,0 +1,168 @@
+"""One frame: what is drawn where. It always has as many lines as the terminal, and no line is wider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .ink import Cell, Ink, Line, joined, laid_out
+from .items import Item, Section
+from .view import KEYS, SIGNALS, View, arranged, focused
+
+_LEAST_SECTION = 3
+"""Its title, the names of its columns, one row."""
+_GLIMPSE = 6
+"""Lines that a table gets beside the one that the keys move in."""
+_HINTS = ("q quit", "/ filter", "s sort", "p pause", "? help")
+
+
+class Scene(NamedTuple):
+    """What there is to show."""
+
+    head: Line
+    """Who is looked at."""
+    now: Line
+    """At the right of it: since when, how often."""
+    summary: Sequence[Line]
+    """Pieces of the second line."""
+    sections: Sequence[Section]
+
+
+class Frame(NamedTuple):
+    lines: list[str]
+    page: int
+    """How many rows of the focused Section are seen at once."""
+
+
+def frame(scene: Scene, view: View, width: int, height: int, ink: Ink) -> Frame:
+    """Lines with their colours, one for each of the terminal's."""
+    if view.help:
+        return Frame(_filled(_help(ink, width), height), 1)
+    lines = [ink.paint(_between(scene.head, scene.now, width), width, "head")]
+    if height > 8 and scene.summary:
+        lines.append(ink.paint(joined(scene.summary, "   "), width))
+    foot = [ink.paint(_foot(view, scene.sections), width)] if height > 3 else []
+    drawn, page = _body(scene.sections, view, width, height - len(lines) - len(foot), ink)
+    body = _filled([*lines, *drawn], height - len(foot))
+    return Frame(body + foot, page)
+
+
+def _filled(lines: list[str], height: int) -> list[str]:
+    return (lines + [""] * height)[:height]
+
+
+def _between(left: Line, right: Line, width: int) -> Line:
+    gap = width - sum(len(cell.text) for cell in (*left, *right))
+    return [*left, Cell(" " * max(2, gap)), *right]
+
+
+def _foot(view: View, sections: Sequence[Section]) -> Line:
+    if view.typed is not None:
+        return [Cell("/", "key"), Cell(view.typed), Cell(" ", "cursor")]
+    if view.asking is not None:
+        return [Cell(view.asking, "warn"), Cell(": t SIGTERM, i SIGINT, K SIGKILL, any other key: nothing")]
+    if view.said:
+        return [Cell(view.said, "warn")]
+    hints: list[Line] = [_hint(text) for text in _HINTS]
+    if view.filter:
+        hints.insert(0, [Cell("filter ", "dim"), Cell(view.filter, "key"), Cell(" (Esc drops it)", "dim")])
+    if view.node:
+        hints.insert(0, _hint("Esc back"))
+    elif sections and sections[0].id == "nodes":
+        hints.insert(0, _hint("Enter look into"))
+    if len(sections) > 1:
+        hints.insert(1, _hint("Tab next"))
+    if (found := focused(view, sections)) and found.id == "processes":
+        hints += [_hint("k signal"), _hint("t tree")]
+    return joined(hints, "  ")
+
+
+def _hint(text: str) -> Line:
+    key, _, words = text.partition(" ")
+    return [Cell(key, "key"), Cell(f" {words}", "dim")]
+
+
+def _help(ink: Ink, width: int) -> list[str]:
+    lines: list[Line] = [[Cell(" keys of brctl monitor", "title")], []]
+    lines += [[Cell(f" {keys:<30}", "key"), Cell(words)] for keys, words in KEYS]
+    signals = ", ".join(f"{key} {name}" for key, name in SIGNALS.items())
+    lines += [[], [Cell(f" once a process is asked about: {signals}", "dim")], [], [Cell(" any key goes back", "dim")]]
+    return [ink.paint(line, width) for line in lines]
+
+
+def _body(sections: Sequence[Section], view: View, width: int, height: int, ink: Ink) -> tuple[list[str], int]:
+    """The tables, and how many rows of the focused one are seen at once."""
+    found = focused(view, sections)
+    rows = {section.id: arranged(view, section) for section in sections}
+    rooms = _rooms(sections, found, {id_: len(items) for id_, items in rows.items()}, height)
+    lines: list[str] = []
+    page = 1
+    for section in sections:
+        room = rooms.get(section.id, 0)
+        if room <= 0:
+            continue
+        drawn, seen = _table(section, rows[section.id], view, section is found, width, room, ink)
+        lines += drawn
+        if section is found:
+            page = max(1, seen)
+    return lines, page
+
+
+def _rooms(sections: Sequence[Section], found: Section | None, rows: dict[str, int], height: int) -> dict[str, int]:
+    """How many lines each table gets: the focused one what it needs, but so that the others can be seen too."""
+    if found is None:
+        return {}
+    needs = {id_: count + 2 if count else 1 for id_, count in rows.items()}
+    glimpses = sum(min(need, _GLIMPSE) for id_, need in needs.items() if id_ != found.id)
+    rooms = {found.id: min(needs[found.id], max(height - glimpses, height * 2 // 3))}
+    left = height - rooms[found.id]
+    others = [section.id for section in sections if section is not found]
+    for most in (_GLIMPSE, height):  # to each a glimpse, then what is left to the first
+        for id_ in others:
+            more = min(needs[id_], most) - rooms.get(id_, 0)
+            more = min(more, left)
+            if rooms.get(id_, 0) + more >= min(_LEAST_SECTION, needs[id_]):
+                rooms[id_] = rooms.get(id_, 0) + more
+                left -= more
+    return rooms
+
+
+def _table(
+    section: Section, items: Sequence[Item], view: View, active: bool, width: int, room: int, ink: Ink
+) -> tuple[list[str], int]:
+    """The lines of one table in so many lines, and how many of its rows they show."""
+    rows = max(1, room - 2)
+    folded = len(items) > rows and rows > 1
+    rows -= folded
+    cursor = min(view.cursor, len(items) - 1) if active else 0
+    first = max(0, cursor) // rows * rows
+    seen = items[first : first + rows]
+    # In one line, how many rows there are; in two, a row below the names of its columns.
+    table, hidden = laid_out(section.columns, [item.cells() for item in seen], width)
+    lines = (
+        [ink.paint(_title(section, items, len(seen), view, active, hidden), width)] if room != 2 or not items else []
+    )
+    lines.append(ink.paint(table[0], width))
+    for place, line in enumerate(table[1:], first):
+        lines.append(ink.paint(line, width, "cursor" if active and place == cursor else ""))
+    if folded:
+        rest = [*items[:first], *items[first + rows :]]
+        words = section.fold(rest) if section.fold else f"{len(rest)} more"
+        lines.append(ink.paint([Cell(f"{ink.cut} {words}", "dim")], width))
+    return lines[:room], len(seen)
+
+
+def _title(section: Section, items: Sequence[Item], seen: int, view: View, active: bool, hidden: Sequence[str]) -> Line:
+    count = f" {len(items)}" if seen == len(items) else f" {seen} of {len(items)}"
+    if len(items) != len(section.items):
+        count += f" (of {len(section.items)}, by the filter)"
+    by = view.sorts.get(section.id, section.sorts[0])
+    named = f"  by {by}" if by != section.sorts[0] else ""
+    order = f"{named}{'  reversed' if view.reverse else ''}" if active else ""
+    more = f"  no room for {', '.join(hidden)}" if hidden else ""
+    return [
+        Cell(section.title, "title" if active else "dim"),
+        Cell(count),
+        Cell(order, "key"),
+        Cell(more.lower(), "dim"),
+    ]

@@ -1,0 +1,168 @@
+"""The table of GPUs, each with the NIC that is nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...node.monitor import UP
+from . import amounts
+from .ink import BLANK, Cell, Column, Drawing, Ink, Line, Row, cell
+from .items import Item, Section
+from .seen import Histories, Labels, Node
+
+INFO = "brctl_gpu_info"
+UTILIZATION = "brctl_gpu_utilization_ratio"
+MEMORY_USED, MEMORY_TOTAL = "brctl_gpu_memory_used_bytes", "brctl_gpu_memory_total_bytes"
+TEMPERATURE, MARGIN = "brctl_gpu_temperature_celsius", "brctl_gpu_temperature_margin_celsius"
+POWER, POWER_LIMIT = "brctl_gpu_power_watts", "brctl_gpu_power_limit_watts"
+CLOCK = "brctl_gpu_clock_hertz"
+SLOWED = "brctl_gpu_clocks_event_ratio"
+NVLINK = ("brctl_gpu_nvlink_transmit_bytes_per_second", "brctl_gpu_nvlink_receive_bytes_per_second")
+NIC = "brctl_gpu_nic_info"
+
+NEAR_CELSIUS = 5
+"""Degrees left until the GPU slows down (NVML's T.Limit): fewer are told in yellow, none in red."""
+HOT_CELSIUS = 85
+"""Where a GPU does not tell how much is left: the temperature from which nvidia_gpu_exporter's own rule warns."""
+
+
+class Nic(NamedTuple):
+    """The one that is nearest to a GPU; empty names where there is none."""
+
+    interface: str
+    rdma: str
+
+
+_NO_NIC = Nic("", "")
+
+COLUMNS = (
+    Column("GPU", right=True),
+    Column("USE", least=9, most=16),
+    Column("HISTORY", rank=6, least=12, most=60, moving=True),
+    Column("MEMORY", rank=1, least=10, most=20),
+    Column("TEMP", right=True),
+    Column("POWER", rank=2, right=True),
+    Column("CLOCK", rank=7, right=True),
+    Column("NIC", rank=3),
+    Column("RX", rank=4, right=True),
+    Column("TX", rank=4, right=True),
+    Column("NVLINK", rank=5, right=True),
+    Column("SLOWED BY", rank=8),
+)
+SORTS = ("gpu", "use", "memory", "temp", "power")
+
+
+def gpus(node: Node, histories: Histories, ink: Ink) -> Section:
+    near = {info.get("pci", ""): Nic(info.get("nic", ""), info.get("rdma", "")) for info, _ in node.named(NIC)}
+    nics = {info.get("gpu", ""): near.get(info.get("pci", ""), _NO_NIC) for info, _ in node.named(INFO)}
+    items = [_item(node, labels, nics.get(labels[0], _NO_NIC), histories, ink) for labels in node.each(UP)]
+    return Section("gpus", "GPUS", COLUMNS, items, SORTS, frozenset({"gpu"}))
+
+
+def traffic(node: Node, way: str, nic: Nic) -> float | None:
+    """Bytes a second, `receive` or `transmit`: what the port counts for RDMA, or the interface for all else, whichever
+    is more. Ethernet's interface does not see RDMA; InfiniBand's port sees all."""
+    rates = (
+        node.value(f"brctl_rdma_{way}_bytes_per_second", (nic.rdma, "1")),
+        node.value(f"brctl_network_{way}_bytes_per_second", (nic.interface,)),
+    )
+    return max((rate for rate in rates if rate is not None), default=None)
+
+
+def note(node: Node, histories: Histories) -> None:
+    """Add this tick to the histories that the table draws."""
+    for labels in node.each(UP):
+        histories.note((node.name, UTILIZATION, *labels), node.value(UTILIZATION, labels))
+
+
+def _item(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink) -> Item:
+    used, total = node.value(MEMORY_USED, labels), node.value(MEMORY_TOTAL, labels)
+    index = labels[0]
+    keys = (
+        float(index) if index.isdecimal() else None,
+        node.value(UTILIZATION, labels),
+        used / total if used is not None and total else None,
+        node.value(TEMPERATURE, labels),
+        node.value(POWER, labels),
+    )
+    words = " ".join((f"gpu{index}", *labels, *nic))
+    return Item(labels[0], keys, words, lambda: _cells(node, labels, nic, histories, ink))
+
+
+def _cells(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink) -> Row:
+    if node.value(UP, labels) == 0:
+        lost: list[Cell | Drawing] = [cell(labels[0], "crit"), _words("LOST", "crit"), _words("", "")]
+        return [*lost, _words("no answer", "crit"), *[BLANK] * (len(COLUMNS) - len(lost) - 1)]
+    history = histories.of((node.name, UTILIZATION, *labels))
+    return [
+        cell(labels[0]),
+        usage(node.value(UTILIZATION, labels), amounts.missing(node.state(UTILIZATION, labels)), ink),
+        lambda width: [Cell(ink.history(history, width), "busy")],
+        _memory(node, labels, ink),
+        temperature(node.value(TEMPERATURE, labels), node.value(MARGIN, labels)),
+        Cell(_power(node, labels)),
+        Cell(amounts.hertz(node.value(CLOCK, (*labels, "sm")))),
+        cell(nic.interface or "-"),
+        Cell(amounts.rate(traffic(node, "receive", nic))),
+        Cell(amounts.rate(traffic(node, "transmit", nic))),
+        Cell(amounts.rate(_sum([node.value(name, labels) for name in NVLINK]))),
+        _slowed(node, labels),
+    ]
+
+
+def usage(share: float | None, missing: str, ink: Ink) -> Drawing:
+    """A bar and its percentage."""
+
+    def draw(width: int) -> Line:
+        text = f"{amounts.percent(share) if share is not None else missing:>4}"
+        return [*ink.meter(share, max(0, width - 5), "busy"), Cell(f" {text}" if width > 4 else text)]
+
+    return draw
+
+
+def temperature(value: float | None, margin: float | None) -> Cell:
+    """Told by what is left until the GPU slows down, where it tells that."""
+    if value is None:
+        return Cell("-", "dim")
+    if margin is not None:
+        style = "crit" if margin <= 0 else "warn" if margin < NEAR_CELSIUS else ""
+    else:
+        style = "warn" if value > HOT_CELSIUS else ""
+    return Cell(amounts.celsius(value), style)
+
+
+def _memory(node: Node, labels: Labels, ink: Ink) -> Drawing:
+    used, total = node.value(MEMORY_USED, labels), node.value(MEMORY_TOTAL, labels)
+    text = amounts.filled(used, total)
+
+    def draw(width: int) -> Line:
+        bar = width - 10
+        share = used / total if used is not None and total else None
+        return [*(ink.meter(share, bar, "busy") if bar >= 3 else []), Cell(f"{text:>{10 if bar >= 3 else width}}")]
+
+    return draw
+
+
+def _power(node: Node, labels: Labels) -> str:
+    drawn, limit = node.value(POWER, labels), node.value(POWER_LIMIT, labels)
+    return amounts.watts(drawn) if drawn is None or limit is None else f"{drawn:.0f}/{limit:.0f} W"
+
+
+def _slowed(node: Node, labels: Labels) -> Cell:
+    """What held the clocks down for most of the time, and how much of it."""
+    shares = {each[2]: node.value(SLOWED, each) or 0.0 for each in node.each(SLOWED) if each[:2] == labels}
+    worst = max(shares, key=lambda reason: shares[reason], default="")
+    if not worst or shares[worst] < 0.01:
+        return Cell("-", "dim")
+    return cell(f"{worst} {amounts.percent(shares[worst])}", "warn" if "thermal" in worst or "brake" in worst else "")
+
+
+def _words(text: str, style: str) -> Drawing:
+    return lambda width: [Cell(text[:width].ljust(width), style)]
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """None where any is: a part of the whole is not the whole."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,202 @@
+"""Letters and colours, as far as the terminal has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+
+from ..clean import clean
+
+STYLES = {
+    "": "",
+    "title": "bold",
+    "dim": "dim",
+    "good": "green",
+    "busy": "cyan",
+    "warn": "yellow",
+    "crit": "bold red",
+    "key": "bold cyan",
+    "cursor": "reverse",
+    "stale": "dim italic",
+    "head": "bold reverse",
+}
+_SYSTEMS = {
+    "standard": ColorSystem.STANDARD,
+    "256": ColorSystem.EIGHT_BIT,
+    "truecolor": ColorSystem.TRUECOLOR,
+    "windows": ColorSystem.WINDOWS,
+}
+
+
+class Cell(NamedTuple):
+    """A piece of a line."""
+
+    text: str
+    style: str = ""
+    """A key of STYLES."""
+
+
+Line = Sequence[Cell]
+BLANK = Cell("")
+
+
+def cell(text: str, style: str = "") -> Cell:
+    """Of text that came from a machine."""
+    return Cell(clean(text), style)
+
+
+class Ink(NamedTuple):
+    """What a terminal can draw."""
+
+    bar: str
+    """From empty to full, in one cell."""
+    spark: str
+    gap: str
+    """No value."""
+    cut: str
+    """Something was left out here."""
+    codes: dict[str, tuple[str, str]]
+    """What goes before and after text of each style; empty without colours."""
+
+    def paint(self, line: Line, width: int, style: str = "") -> str:
+        """One line of at most `width` cells, with its colours; `style` lies under all of it."""
+        parts: list[str] = []
+        left = width
+        for text, own in line:
+            size = len(text) if text.isascii() else cell_len(text)
+            if size > left:
+                text, size = set_cell_size(text, left), left
+            left -= size
+            before, after = self.codes.get(style or own, ("", ""))
+            parts.append(before + text + after if text else "")
+            if not left:
+                break
+        if style:
+            before, after = self.codes.get(style, ("", ""))
+            parts.append(before + " " * left + after)
+        return "".join(parts)
+
+    def meter(self, share: float | None, width: int, style: str) -> list[Cell]:
+        """A bar of so many cells; without a value, a gap as wide."""
+        if share is None:
+            return [Cell(self.gap * width, "dim")]
+        steps = len(self.bar) - 1
+        filled, part = divmod(round(min(1.0, max(0.0, share)) * width * steps), steps)
+        full = self.bar[-1] * filled + (self.bar[part] if part else "")
+        return [Cell(full, style), Cell(self.bar[0] * (width - len(full)), "dim")]
+
+    def history(self, shares: Sequence[float | None], width: int) -> str:
+        """The newest `width` values, 0 to 1, the last one at the right; where there was none, a gap."""
+        top = len(self.spark) - 1
+        shown = shares[-width:] if width else ()
+        drawn = [self.gap if share is None else self.spark[round(min(1.0, max(0.0, share)) * top)] for share in shown]
+        return " " * (width - len(drawn)) + "".join(drawn)
+
+
+def ink(console: Console, encoding: str) -> Ink:
+    """For this terminal. rich honours NO_COLOR, TERM and COLORTERM."""
+    letters = "▏▎▍▌▋▊▉█▁▂▃▄▅▆▇·…"
+    try:
+        letters.encode(encoding)
+    except (UnicodeError, LookupError):
+        return Ink("-#", "_.-=*#", " ", "~", _codes(console))
+    return Ink("░▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█", "·", "…", _codes(console))
+
+
+def _codes(console: Console) -> dict[str, tuple[str, str]]:
+    """NO_COLOR wants no colours; bold and reverse are none."""
+    if not console.is_terminal or console.is_dumb_terminal:
+        return {}
+    system = _SYSTEMS.get(console.color_system or "", ColorSystem.STANDARD)
+    codes = {}
+    for name, words in STYLES.items():
+        style = Style.parse(words)
+        if console.no_color or console.color_system is None:
+            style = style.without_color
+        before, _, after = style.render("\0", color_system=system).partition("\0")
+        codes[name] = (before, after)
+    return codes
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables
+
+
+class Column(NamedTuple):
+    title: str
+    rank: int = 0
+    """0 is always shown; of the others, the highest goes first where there is no room."""
+    right: bool = False
+    least: int = 0
+    """Cells of a drawn column where room is short, ..."""
+    most: int = 0
+    """... and where it is not; 0: its cells are text, and it is as wide as the widest."""
+    moving: bool = False
+    """Of no use in a table that stands still."""
+
+
+Drawing = Callable[[int], Line]
+"""Of a width -> what is as wide."""
+Row = Sequence["Cell | Drawing"]
+
+
+def laid_out(columns: Sequence[Column], rows: Sequence[Row], width: int) -> tuple[list[Line], list[str]]:
+    """The lines of a table, its titles first, and the titles of the columns that found no room."""
+    sizes = [
+        column.least or max([len(column.title), *(_size(row[i]) for row in rows)]) for i, column in enumerate(columns)
+    ]
+    shown = list(range(len(columns)))
+    for i in sorted(shown, key=lambda i: -columns[i].rank):
+        if not columns[i].rank or _wide(sizes, shown) <= width:
+            break
+        shown.remove(i)
+    spare = width - _wide(sizes, shown)
+    drawn = [i for i in shown if columns[i].most > columns[i].least]
+    for left, i in zip(range(len(drawn), 0, -1), drawn, strict=True):
+        more = max(0, min(columns[i].most - sizes[i], spare // left))
+        sizes[i] += more
+        spare -= more
+    titles: Row = [Cell(column.title, "dim") for column in columns]
+    lines = [_line(columns, row, sizes, shown) for row in (titles, *rows)]
+    return lines, [column.title for i, column in enumerate(columns) if i not in shown]
+
+
+def _size(it: Cell | Drawing) -> int:
+    return _cells(it.text) if isinstance(it, Cell) else 0
+
+
+@lru_cache(maxsize=4096)
+def _cells(text: str) -> int:
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def _wide(sizes: Sequence[int], shown: Sequence[int]) -> int:
+    return sum(sizes[i] + 2 for i in shown) - 2
+
+
+def _line(columns: Sequence[Column], row: Row, sizes: Sequence[int], shown: Sequence[int]) -> Line:
+    line: list[Cell] = []
+    for i in shown:
+        if line:
+            line.append(Cell("  "))
+        it = row[i]
+        if not isinstance(it, Cell):
+            line += it(sizes[i])
+            continue
+        pad = " " * (sizes[i] - _cells(it.text))
+        line.append(it._replace(text=pad + it.text if columns[i].right else it.text + pad))
+    return line
+
+
+def joined(lines: Iterable[Line], gap: str) -> Line:
+    """Several on one line."""
+    parts: list[Cell] = []
+    for line in lines:
+        parts += [Cell(gap), *line] if parts else line
+    return parts

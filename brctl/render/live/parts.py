@@ -1,0 +1,291 @@
+"""The other tables of a node (processes, network, disks, space) and the line that sums it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ...node.monitor import UP
+from ...node.report import State
+from ..terminal import natural
+from . import amounts
+from .gpus import NIC, POWER, UTILIZATION, Nic, traffic, usage
+from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
+from .items import Item, Section
+from .seen import Node
+
+PROCESS = "brctl_gpu_process_memory_bytes"
+LOSS = "brctl_rdma_loss_ratio"
+_NAME = 4
+"""The place of a process's name in its row."""
+_WAITING = 0.05
+"""Share of the time from which it is worth a word that processes wait for something (PSI)."""
+_LOSSY = 1e-4
+"""RoCE collapses far below 1 % of lost packets, as a lost one costs the whole window (go-back-N)."""
+
+
+def summary(node: Node) -> list[Line]:
+    """Pieces of one line."""
+    if node.error:
+        return [[cell(f"{node.error.kind}: {node.error.message}", "crit")]]
+    pieces = _gpus(node)
+    cpu = node.value("brctl_cpu_utilization_ratio")
+    if cpu is not None:
+        pieces.append([Cell("CPU ", "dim"), Cell(amounts.percent(cpu))])
+    total, available = node.value("brctl_memory_total_bytes"), node.value("brctl_memory_available_bytes")
+    if total and available is not None:
+        pieces.append([Cell("memory ", "dim"), Cell(amounts.filled(total - available, total))])
+    for labels in node.each("brctl_pressure_ratio"):
+        waited = node.value("brctl_pressure_ratio", labels) or 0.0
+        if labels[1] == "some" and waited >= _WAITING:
+            pieces.append([cell(f"waiting for {labels[0]} {amounts.percent(waited)}", "warn")])
+    return pieces
+
+
+def _gpus(node: Node) -> list[Line]:
+    up = [node.value(UP, labels) for labels in node.each(UP)]
+    down = up.count(0.0)
+    count = f"{len(up)} {'GPU' if len(up) == 1 else 'GPUs'}"
+    if node.value("brctl_monitor_released"):
+        return [[Cell("the GPUs are let go: brctl monitor release", "warn")]]
+    pieces: list[Line] = [[Cell(count), Cell(f", {down} down", "crit")] if down else [Cell(count)]] if up else []
+    uses = _known(node, UTILIZATION)
+    if uses:
+        pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
+    watts = _known(node, POWER)
+    if watts:
+        pieces.append([Cell("power ", "dim"), Cell(amounts.watts(sum(watts)))])
+    return pieces or [[Cell("no GPU", "dim")]]
+
+
+def _known(node: Node, name: str) -> list[float]:
+    values = (node.value(name, labels) for labels in node.each(name))
+    return [value for value in values if value is not None]
+
+
+class Parent(NamedTuple):
+    """A process that others are children of."""
+
+    pid: int
+    name: str
+
+
+Parents = Callable[[int], Sequence[Parent]]
+"""Of a PID: those above it, the nearest first."""
+
+
+def sections(node: Node, ink: Ink, parents: Parents | None) -> list[Section]:
+    """`parents`: None where they cannot be seen from here."""
+    return [_processes(node, parents), _network(node, ink), _disks(node, ink), _space(node, ink)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Processes
+
+
+def _processes(node: Node, parents: Parents | None) -> Section:
+    columns = (
+        Column("PID", right=True),
+        Column("GPU", right=True),
+        Column("USER", rank=1),
+        Column("MEMORY", right=True),
+        Column("NAME"),
+        Column("JOB", rank=2),
+        Column("CONTAINER", rank=3),
+    )
+    items = [_process(node, label, labels) for label, labels in node.named(PROCESS)]
+    return Section(
+        "processes",
+        "PROCESSES",
+        columns,
+        items,
+        ("memory", "gpu", "pid", "user", "name"),
+        frozenset({"gpu", "pid"}),
+        tree=(lambda: _tree(items, parents)) if parents else None,
+    )
+
+
+def _tree(items: Sequence[Item], parents: Parents) -> list[Item]:
+    """Each process under those that started it."""
+    children: dict[int, dict[int, Parent]] = {}
+    for item in items:
+        line = [Parent(*_pid_and_name(item)), *parents(_pid_and_name(item)[0])]
+        for child, above in zip(line, [*line[1:], Parent(0, "")], strict=True):
+            children.setdefault(above.pid, {})[child.pid] = child
+    own: dict[int, list[Item]] = {}
+    for item in items:
+        own.setdefault(_pid_and_name(item)[0], []).append(item)
+
+    def grown(pid: int, depth: int) -> Iterator[Item]:
+        for child in children.get(pid, {}).values():
+            for item in own.get(child.pid) or [_bare(child)]:
+                yield item._replace(cells=partial(_indented, item.cells, depth))
+            yield from grown(child.pid, depth + 1)
+
+    return list(grown(0, 0))
+
+
+def _pid_and_name(item: Item) -> tuple[int, str]:
+    pid, _, name = item.id.partition(" ")
+    return int(pid), name
+
+
+def _bare(it: Parent) -> Item:
+    """One that has nothing on a GPU itself."""
+    row = [Cell(str(it.pid), "dim"), *[BLANK] * 3, cell(it.name, "dim"), BLANK, BLANK]
+    return Item(f"{it.pid} {it.name}", (None,) * 5, f"{it.pid} {it.name}", lambda: row)
+
+
+def _indented(cells: Callable[[], Row], depth: int) -> Row:
+    row = cells()
+    name = row[_NAME]
+    assert isinstance(name, Cell)  # noqa: S101  # for the type checker
+    return [*row[:_NAME], name._replace(text="  " * depth + name.text), *row[_NAME + 1 :]]
+
+
+def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item:
+    memory = node.value(PROCESS, labels)
+    pid, gpu, user, name = (label.get(key, "") for key in ("pid", "gpu", "user", "name"))
+    known = name != "?"
+    keys = (memory, _number(gpu), _number(pid), user, name)
+    row = [
+        cell(pid, "" if known else "dim"),
+        cell(gpu),
+        cell(user),
+        Cell(amounts.size(memory)),
+        cell(name) if known else Cell("? (ended, or in another PID namespace)", "dim"),
+        cell(label.get("job") or "-"),
+        cell(label.get("container") or "-"),
+    ]
+    words = " ".join((pid, f"gpu{gpu}", user, name, label.get("job", ""), label.get("container", "")))
+    return Item(f"{pid} {name}", keys, words, lambda: row)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isdecimal() else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Network
+
+
+def _network(node: Node, ink: Ink) -> Section:
+    columns = (
+        Column("INTERFACE"),
+        Column("LINK", right=True),
+        Column("USE", rank=4, least=9, most=16),
+        Column("RX", right=True),
+        Column("TX", right=True),
+        Column("LOSS", rank=1, right=True),
+        Column("PAUSED", rank=2, right=True),
+        Column("DROPS", rank=3, right=True),
+        Column("RDMA", rank=5),
+    )
+    rdma = {info.get("nic", ""): info.get("rdma", "") for info, _ in node.named(NIC)}
+    names = sorted((labels[0] for labels in node.each("brctl_network_receive_bytes_total")), key=natural)
+    items = [_interface(node, Nic(name, rdma.get(name, "")), place, ink) for place, name in enumerate(names)]
+    return Section("network", "NETWORK", columns, items, ("name", "use", "rx", "tx", "loss"), frozenset({"name"}))
+
+
+def _interface(node: Node, nic: Nic, place: int, ink: Ink) -> Item:
+    labels = (nic.interface,)
+    up, speed = node.value("brctl_network_up", labels), node.value("brctl_network_speed_bytes_per_second", labels)
+    received, sent = traffic(node, "receive", nic), traffic(node, "transmit", nic)
+    most = max((rate for rate in (received, sent) if rate is not None), default=None)
+    use = most / speed if most is not None and speed else None
+    loss, paused = node.value(LOSS, (nic.rdma, "1")), _paused(node, nic.interface)
+    drops = [node.value(f"brctl_network_{way}_drops_total", labels) for way in ("receive", "transmit")]
+    known = [drop for drop in drops if drop is not None]
+
+    def cells() -> Row:
+        return [
+            cell(nic.interface),
+            _link(up, speed),
+            usage(use, "-", ink),
+            Cell(amounts.rate(received)),
+            Cell(amounts.rate(sent)),
+            Cell(_share(loss), "crit" if loss and loss > _LOSSY else ""),
+            Cell(_share(paused), "warn" if paused and paused > _WAITING else ""),
+            Cell(f"{sum(known):.0f}" if known else "-"),
+            cell(nic.rdma or "-"),
+        ]
+
+    return Item(nic.interface, (float(place), use, received, sent, loss), " ".join(nic), cells)
+
+
+def _link(up: float | None, speed: float | None) -> Cell:
+    if up == 0:
+        return Cell("down", "crit")
+    return Cell(f"{speed * 8 / 1e9:g} Gb/s" if speed else "-")
+
+
+def _share(value: float | None) -> str:
+    """Small ones matter here."""
+    if value is None:
+        return "-"
+    return "0%" if not value else f"{value * 100:.2g}%"
+
+
+def _paused(node: Node, interface: str) -> float | None:
+    """The greater part of the time in which it was told to be silent, or told its peer, of all priorities."""
+    names = ("brctl_network_pause_received_ratio", "brctl_network_pause_sent_ratio")
+    shares = (node.value(name, labels) for name in names for labels in node.each(name) if labels[0] == interface)
+    return max((share for share in shares if share is not None), default=None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Storage
+
+
+def _disks(node: Node, ink: Ink) -> Section:
+    columns = (
+        Column("DISK"),
+        Column("BUSY", rank=1, least=9, most=16),
+        Column("READ", right=True),
+        Column("WRITTEN", right=True),
+        Column("READ TIME", rank=2, right=True),
+        Column("WRITE TIME", rank=2, right=True),
+    )
+    names = sorted((labels[0] for labels in node.each("brctl_disk_read_bytes_total")), key=natural)
+    items = [_disk(node, name, place, ink) for place, name in enumerate(names)]
+    return Section("disks", "DISKS", columns, items, ("name", "busy", "read", "written"), frozenset({"name"}))
+
+
+def _disk(node: Node, name: str, place: int, ink: Ink) -> Item:
+    labels = (name,)
+    busy = node.value("brctl_disk_busy_ratio", labels)
+    rates = [node.value(f"brctl_disk_{way}_bytes_per_second", labels) for way in ("read", "write")]
+    times = [node.value(f"brctl_disk_{way}_latency_seconds", labels) for way in ("read", "write")]
+
+    def cells() -> Row:
+        moved = [Cell(amounts.rate(rate)) for rate in rates]
+        return [cell(name), usage(busy, "-", ink), *moved, *[Cell(_ms(time)) for time in times]]
+
+    return Item(name, (float(place), busy, *rates), name, cells)
+
+
+def _ms(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:.1f} ms"
+
+
+def _space(node: Node, ink: Ink) -> Section:
+    columns = (
+        Column("MOUNT"),
+        Column("USED", least=9, most=16),
+        Column("AVAILABLE", right=True),
+        Column("SIZE", rank=1, right=True),
+        Column("TYPE", rank=2),
+    )
+    name = "brctl_filesystem_size_bytes"
+    told = [labels for labels in node.each(name) if node.state(name, labels) is not State.UNSUPPORTED]
+    items = [_filesystem(node, labels, ink) for labels in told]
+    return Section("space", "SPACE", columns, items, ("used", "mount"))
+
+
+def _filesystem(node: Node, labels: tuple[str, ...], ink: Ink) -> Item:
+    size, available = (node.value(f"brctl_filesystem_{what}_bytes", labels) for what in ("size", "available"))
+    used = 1 - available / size if size and available is not None else None
+    sizes = [Cell(amounts.size(available)), Cell(amounts.size(size))]
+    row: Row = [cell(labels[0]), usage(used, "-", ink), *sizes, cell(labels[1])]
+    return Item(labels[0], (used, labels[0]), " ".join(labels), lambda: row)

@@ -1,0 +1,61 @@
+"""A tick as tables that stand still: for pipes, logs and terminals that cannot be drawn on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from ...node.report import Report
+from .frame import Scene
+from .ink import Cell, Ink, ink, joined, laid_out
+from .items import Section
+from .view import View, arranged
+from .watch import Watch
+
+_PIPE_COLUMNS = 160
+"""As of all tables: wide enough for all columns, so that grep finds what it looks for."""
+
+
+class Printer:
+    """Prints tick after tick."""
+
+    def __init__(self, interval_s: float) -> None:
+        console = Console()
+        self._width = console.width if console.is_terminal else _PIPE_COLUMNS
+        self._ink = ink(Console(no_color=True, force_terminal=False), sys.stdout.encoding)
+        self._watch = Watch(interval_s)
+        self._ticks = 0
+
+    def show(self, reports: Sequence[Report], at: float) -> None:
+        """Raises OSError: nobody reads."""
+        self._watch.take(reports, at)
+        scene = self._watch.scene(View(), self._ink, at)
+        if self._ticks:
+            print()
+        self._ticks += 1
+        for line in text(scene, self._width, self._ink):
+            print(line)
+        sys.stdout.flush()
+
+
+def text(scene: Scene, width: int, pen: Ink) -> Iterator[str]:
+    """The lines of one tick, with no blanks at their ends."""
+    head = joined([scene.head, scene.now], "  ")
+    yield pen.paint(head, width).strip()
+    yield pen.paint(joined(scene.summary, "  "), width).rstrip()
+    for section in scene.sections:
+        yield ""
+        yield from _table(section, width, pen)
+
+
+def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
+    kept = [place for place, column in enumerate(section.columns) if not column.moving]
+    columns = [section.columns[place]._replace(most=0) for place in kept]
+    rows = [[cells[place] for place in kept] for cells in (item.cells() for item in arranged(View(), section))]
+    lines, hidden = laid_out(columns, rows, width)
+    for line in lines:
+        yield pen.paint(line, width).rstrip()
+    if hidden:
+        yield pen.paint([Cell(f"not shown at {width} columns: {', '.join(hidden)}")], width)

@@ -1,0 +1,84 @@
+"""Samples for programs: JSON, JSON lines, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+
+from ..fleet.balance import balance, stragglers
+from ..node.report import SCHEMA_VERSION, Report, Sample, encode
+from .data import dump, reports
+
+
+def document(found: Sequence[Report]) -> str:
+    """One tick as JSON, as docs/json.md has it, with how evenly the GPUs work."""
+    plain = {**reports("monitor", found), "balance": encode(balance(found)), "stragglers": encode(stragglers(found))}
+    return dump(plain, "json")
+
+
+class Lines:
+    """JSON lines: one a node and tick. What stands before a value is made once."""
+
+    def __init__(self) -> None:
+        self._heads: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def lines(self, found: Sequence[Report]) -> Iterator[str]:
+        for report in found:
+            rest = {
+                "schema_version": SCHEMA_VERSION,
+                "node": report.node,
+                "time": report.time,
+                "mock": encode(report.mock),
+                "errors": encode(report.errors),
+                "notes": encode(report.notes),
+            }
+            samples = ",".join(self._samples(report))
+            yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'
+
+    def _samples(self, report: Report) -> Iterator[str]:
+        names: dict[str, tuple[str, ...]] = {}
+        heads = self._heads
+        for series, labels, value, state, at in report.samples:
+            head = heads.get((series, labels))
+            if head is None:
+                names = names or {one.name: one.labels for one in report.series}
+                head = heads[series, labels] = _head(series, names.get(series, ()), labels)
+            number = "null" if value is None else repr(value)
+            yield f'{head}{number},"state":"{state.value}","at":{at:.3f}}}'
+
+
+def _head(series: str, names: Sequence[str], labels: Sequence[str]) -> str:
+    plain = {"series": series, "labels": dict(zip(names, labels, strict=False))}
+    return json.dumps(plain, separators=(",", ":"))[:-1] + ',"value":'
+
+
+CSV_HEADER = "at,node,series,labels,value,state,unit"
+
+
+class Rows:
+    """CSV: a row a sample, labels as `gpu=0;uuid=GPU-...`."""
+
+    def __init__(self) -> None:
+        self._text = io.StringIO()
+        self._writer = csv.writer(self._text, lineterminator="\n")
+
+    def lines(self, found: Sequence[Report]) -> Iterator[str]:
+        for report in found:
+            of = {one.name: one for one in report.series}
+            for sample in report.samples:
+                series = of.get(sample.series)
+                labels = _pairs(series.labels if series else (), sample)
+                value = "" if sample.value is None else repr(sample.value)
+                unit = series.unit if series else ""
+                self._writer.writerow(
+                    (f"{sample.at:.3f}", report.node, sample.series, labels, value, sample.state.value, unit)
+                )
+            yield self._text.getvalue()[:-1]
+            self._text.seek(0)
+            self._text.truncate()
+
+
+def _pairs(names: Sequence[str], sample: Sample) -> str:
+    return ";".join(f"{name}={value}" for name, value in zip(names, sample.labels, strict=False))
