@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from .common import Command, Group, common, completion
+from .common import Command, FleetCommand, Group, common, completion
+from .diagnose_comm import comm
 from .errors import tell
 from .files import refuse, write
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
@@ -64,6 +65,9 @@ def run(
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
     raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
+
+
+app.command(cls=FleetCommand)(comm)
 
 
 @app.command(cls=Command)

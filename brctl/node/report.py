@@ -163,6 +163,34 @@ class Transaction(NamedTuple):
     changes: Tuple[Change, ...] = ()
 
 
+class Endpoint(NamedTuple):
+    """An interface that carries jobs, as other nodes reach it."""
+
+    interface: str
+    address: Optional[str]
+    """None: it has none, and cannot be tested."""
+    mtu: int
+    up: bool
+
+
+class PairSeen(NamedTuple):
+    """What one end of a test between two nodes saw. The one who echoes sees but that somebody came."""
+
+    connected: bool
+    rtt_s: Optional[float] = None
+    rtt_p99_s: Optional[float] = None
+    small_answered: Optional[bool] = None
+    large_answered: Optional[bool] = None
+    datagrams_sent: int = 0
+    datagrams_returned: int = 0
+    sent_bits_per_s: Optional[float] = None
+    received_bits_per_s: Optional[float] = None
+    fault: Optional[str] = None
+    """What the kernel said when a test broke off."""
+    tool_fault: Optional[str] = None
+    """Why bandwidth was not measured: that says nothing of the path."""
+
+
 class NodeError(NamedTuple):
     """A node that gave no Report, or a broken one."""
 
@@ -239,6 +267,9 @@ class Report(NamedTuple):
     errors: Tuple[NodeError, ...] = ()
     notes: Tuple[str, ...] = ()
     """What hindered nothing and should be known: a login that prints, a connection that took several attempts."""
+    endpoints: Tuple[Endpoint, ...] = ()
+    """Of `diagnose comm`; this and the next."""
+    pair: Optional[PairSeen] = None
     environment: Optional[Environment] = None
     """Of `tune env`."""
     changes: Tuple[Change, ...] = ()

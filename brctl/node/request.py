@@ -165,6 +165,23 @@ class Sampling(NamedTuple):
     """For how long to let go of the GPUs; 0: take an earlier release back."""
 
 
+class PairEnd(NamedTuple):
+    """One end of a test between two nodes."""
+
+    address: str
+    """Of the rail, on this node."""
+    port: int
+    nonce: str
+    """32 hexadecimal digits, the same at both ends."""
+    limit_s: float
+    peer: Optional[str] = None
+    """The address of the one who echoes; None: this is the one."""
+    mtu: int = 1500
+    """Of the datagrams that must come through whole, bytes."""
+    load_s: float = 0.0
+    """For so long in each direction bandwidth is measured; 0: it is not."""
+
+
 class Request(NamedTuple):
     node: str
     """The name to report under."""
@@ -173,7 +190,8 @@ class Request(NamedTuple):
     `checks`; `bundle` records what they read; `clean` removes what brctl left; `tune-plan`, `tune-apply`,
     `tune-rollback`, `tune-confirm` and `tune-history` are what the commands of `tune` do; `comm` renders the
     communication environment; `sample` gives one sample; `monitor` a stream of them (node/monitor/stream.py), until
-    the same frame id has `stop`; `release` makes all samplers let go of the GPUs."""
+    the same frame id has `stop`; `release` makes all samplers let go of the GPUs; `endpoints` says which interfaces
+    carry jobs, and `pair` is one end of a test between two nodes."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()
@@ -187,3 +205,4 @@ class Request(NamedTuple):
     baseline: Optional[Inventory] = None
     """What an earlier `diagnose` saw of this node."""
     sampling: Sampling = Sampling()
+    pair: Optional[PairEnd] = None

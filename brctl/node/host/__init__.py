@@ -8,6 +8,7 @@ from typing import ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequ
 
 from ..accel import Library
 from ..report import Mock
+from .pair import Echoed
 
 COMMAND_LIMIT_S = 10.0
 
@@ -62,6 +63,12 @@ class Host(Protocol):
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
         """Seconds until a TCP handshake is answered, be it by a refusal; None where nothing answers within `limit_s`.
         Raises OSError: no such address, no route."""
+
+    def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:
+        """As pair.serve: the end that echoes, of a test between two hosts. Raises OSError."""
+
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> "Echoed":
+        """As pair.probe: the other end. Raises OSError: there is no network to test."""
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
         """Sorted names in a folder, None where there is none. Raises OSError."""

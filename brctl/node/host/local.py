@@ -13,7 +13,7 @@ from typing import ContextManager, Dict, Mapping, Optional, Sequence, Set, Tuple
 from .. import deadline
 from ..accel import Library, libraries
 from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed, Space, files, measure
+from . import COMMAND_LIMIT_S, Completed, Space, files, measure, pair
 
 OUTPUT_LIMIT_BYTES = 16 << 20
 """Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
@@ -51,6 +51,12 @@ class Local:
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
         deadline.calling("connect to {} port {}".format(address, port), limit_s + deadline.CALL_LIMIT_S)
         return measure.round_trip(address, port, limit_s)
+
+    def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:
+        return pair.serve(address, port, nonce, limit_s)
+
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> pair.Echoed:
+        return pair.probe(own, peer, port, nonce, mtu, limit_s)
 
     def read(self, path: str) -> Optional[str]:
         deadline.calling("read " + path)

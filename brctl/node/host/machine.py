@@ -36,6 +36,7 @@ from ..accel import Library, libraries
 from ..deadline import HungError
 from ..report import Mock
 from . import COMMAND_LIMIT_S, Completed, Space
+from .pair import Echoed
 from .tree import InvalidMachineError as InvalidMachineError  # part of what this module offers
 from .tree import NotRecordedError, Tree, errno_of, os_error
 
@@ -108,6 +109,12 @@ class Machine:
         if answer is None or answer.returncode:
             return None
         return {name: int(value) for name, value in _STATISTIC.findall(answer.stdout)}
+
+    def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:  # noqa: ARG002
+        raise os_error(errno.ENETUNREACH, "a mocked machine")
+
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:  # noqa: ARG002
+        raise os_error(errno.ENETUNREACH, "a mocked machine")
 
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:  # noqa: ARG002
         return self._round_trip_s

@@ -31,6 +31,7 @@ from .. import deadline
 from ..accel import Library, libraries
 from ..mask import Mask
 from . import COMMAND_LIMIT_S, Completed, Host, Space
+from .pair import Echoed
 from .tree import NotRecordedError, follow
 
 if TYPE_CHECKING:
@@ -72,6 +73,12 @@ class Recording:
 
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
         return self._host.round_trip(address, port, limit_s)
+
+    def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:
+        return self._host.echo(address, port, nonce, limit_s)
+
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:
+        return self._host.echo_from(own, peer, port, nonce, mtu, limit_s)
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:
         return self._ask(path, self._host.listdir, lambda names: None if names is None else {"names": list(names)})

@@ -51,4 +51,4 @@ class Foreseen:
         raise RuntimeError("a Setting plans, and never writes")
 
     write = replace = remove = append = lock = _refuse
-    reread = space = ethtool_statistics = round_trip = _refuse  # nor does it sample
+    reread = space = ethtool_statistics = round_trip = echo = echo_from = _refuse  # nor does it sample

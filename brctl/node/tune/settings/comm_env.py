@@ -15,8 +15,9 @@ from typing import Iterator
 
 from ...comm.formats import managed
 from ...comm.rendering import render
-from ...comm.sources import CONF, default_route
+from ...comm.sources import CONF
 from ...comm.variables import SOURCE
+from ...probe.route import default_route
 from ...report import Change, Outcome, Subject
 from .. import Place, Scene, Setting, Step, Write
 
@@ -28,7 +29,7 @@ def plan(scene: Scene) -> Iterator[Step]:
         return
     subject = Subject("file", CONF, CONF)
     change = Change(_ID, subject, _KEY, Outcome.OK, source=SOURCE)
-    found = render(scene.seen, scene.expected, scene.comm, default_route(scene.host.read("/proc/net/route") or ""))
+    found = render(scene.seen, scene.expected, scene.comm, default_route(scene.host))
     if found.refused:
         yield Step(change._replace(outcome=Outcome.REFUSED, reason=found.refused))
         return
