@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.report import Subject
-from .common import common
+from ..node.report import Report, Subject
+from .common import Common, common
 from .errors import INCOMPLETE, CommandError
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 if TYPE_CHECKING:
     from ..fleet.paths import Result
-    from ..node.report import Endpoint, Finding, Report
+    from ..node.report import Endpoint, Finding
     from ..node.request import PairEnd
     from .fleet import FleetSession
 
@@ -27,6 +28,7 @@ LOAD_S = 2.0
 START_S = 3.0
 """For the agents of a round to be there, as the plan reckons it."""
 MOST_ROUNDS = 5
+LARGEST_LOG_BYTES = 64 << 20
 
 
 class Level(str, Enum):
@@ -44,6 +46,12 @@ def comm(
     ),
     budget: str = typer.Option("5m", "--budget", metavar="TIME", help="No new rail is begun after that."),
     plan: bool = typer.Option(False, "--plan", help="Say what would be tested, how long and what it disturbs."),
+    from_log: Path | None = typer.Option(
+        None, "--from-log", metavar="FILE", help="Judge the log of nccl-tests, nvbandwidth or ib_write_bw instead."
+    ),
+    link_rate: str | None = typer.Option(
+        None, "--link-rate", metavar="RATE", help="Of a port, which --from-log compares with: 400Gb/s."
+    ),
     force_busy: bool = typer.Option(False, "--force-busy", help="Also between nodes whose GPUs are in use."),
     fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
@@ -54,6 +62,8 @@ def comm(
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
+    if from_log:
+        raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value))
     if given.nodes is None:
         raise CommandError("pairs of nodes are tested, and none are named", "name them: --nodes SET, or --nodes @all")
     if any(mocked(given)):
@@ -82,6 +92,36 @@ def comm(
     from .verdict import exit_code
 
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
+
+
+def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str) -> int:
+    """Raises CommandError: it cannot be read, or is no such log."""
+    from .. import render
+    from ..fleet.benchmarks import described, findings, parse
+    from .verdict import exit_code
+
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(LARGEST_LOG_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None
+    log = parse(data.decode("utf-8", "replace")) if len(data) <= LARGEST_LOG_BYTES else None
+    if log is None:
+        raise CommandError(f"{file} is no log of nccl-tests, nvbandwidth or perftest", "see docs/comm.md")
+    found = findings(log, str(file), _gigabytes(link_rate) if link_rate else None)
+    report = Report(str(file), time.time(), 0.0, findings=found)
+    render.benchmark(report, described(log), form, given.quiet, given.verbose)
+    return exit_code([report], fail_on, strict=False)
+
+
+def _gigabytes(rate: str) -> float:
+    """GB/s of `400Gb/s`. Raises CommandError."""
+    from ..config.units import RATE, base
+
+    try:
+        return base(RATE, rate) / 8000
+    except ValueError as error:
+        raise CommandError(f"--link-rate {rate}: {error}", getattr(error, "hint", None)) from None
 
 
 def _rails(reports: Sequence[Report], rail: int | None) -> Mapping[str, Mapping[str, Endpoint]]:
@@ -116,7 +156,7 @@ def _is_busy(report: Report) -> bool:
 
 
 def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> Result:
-    from ..fleet.paths import Tester, plan
+    from ..fleet.paths import Search, plan
     from .waves import Plan
 
     def ask(pairs: Mapping[str, PairEnd]) -> Mapping[str, Report]:
@@ -127,7 +167,7 @@ def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> R
         reports = part.ask("pair", lambda: None, lambda request: request._replace(pair=pairs[request.node]))
         return {report.node: report for report in reports}
 
-    return Tester(plan(ends), ask, ECHO_S, loaded_s).run()
+    return Search(plan(ends), ask, ECHO_S, loaded_s).run()
 
 
 def _judged(run: FleetSession, reports: Sequence[Report], results: Mapping[str, Result]) -> Sequence[Report]:

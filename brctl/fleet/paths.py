@@ -106,7 +106,7 @@ def plan(ends: Mapping[str, Endpoint]) -> Plan:
     return Plan(ends, matchings(tuple(ends)), max((end.mtu for end in ends.values()), default=1500))
 
 
-class Tester:
+class Search:
     """Runs rounds; what a pair showed in one is not measured again for another respect."""
 
     def __init__(self, given: Plan, ask: Ask, limit_s: float, load_s: float) -> None:

@@ -140,6 +140,20 @@ def setting(it: Setting, form: str) -> None:
     return page(Terminal(), it)
 
 
+def benchmark(report: Report, figures: Mapping[str, str], form: str, quiet: bool, verbose: bool) -> None:
+    """The figures of a benchmark's log, and what is wrong with them."""
+    if form != "table":
+        plain = {"log": report.node, "figures": dict(figures), "findings": _plain(list(report.findings))}
+        return _data({"command": "diagnose comm", **plain}, form)
+    from .findings import findings as table
+    from .terminal import Terminal
+
+    terminal = Terminal()
+    for name, value in figures.items() if not quiet else ():
+        terminal.line(f"{name:16} {value}")
+    return table(terminal, report, quiet, verbose)
+
+
 def environment(reports: Sequence[Report], form: str, kind: str) -> None:
     """The communication environment of each node, in a form of node.comm.formats; once for nodes that share it."""
     if form != "table":

@@ -1,0 +1,135 @@
+"""Logs of benchmarks: what is read of them, fitted and judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from brctl.fleet.benchmarks import Collective, Log, Row, described, findings, fit, parse
+from brctl.node.report import Status
+
+HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824
+#   Rank  0 Group  0 Pid 1 on n1 device  0 [0x18] NVIDIA H100 80GB HBM3
+#   Rank  1 Group  0 Pid 2 on n2 device  0 [0x18] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+"""
+LINE = "{size} {count} float sum -1 {time} 1.0 {busbw} {wrong} {time} 1.0 {busbw} {wrong}\n"
+
+
+def a_log(*rows: tuple[int, float, float, int], tail: str = "# Out of bounds values : 0 OK\n") -> str:
+    lines = (LINE.format(size=s, count=s // 4, time=t, busbw=b, wrong=w) for s, t, b, w in rows)
+    return HEAD + "".join(lines) + tail
+
+
+def judged(text: str, link: float | None = None) -> list[tuple[str, Status]]:
+    log = parse(text)
+    assert log is not None
+    return [(finding.check, finding.status) for finding in findings(log, "x.log", link)]
+
+
+def test_a_fit_finds_what_made_the_curve() -> None:
+    rows = [Row(size, 40e-6 + size / 100e9, 1.0, 0) for size in (8, 1 << 10, 1 << 20, 1 << 25, 1 << 30)]
+    found = fit(rows)
+    assert found is not None
+    assert found.alpha_s == pytest.approx(40e-6)
+    assert found.beta == pytest.approx(100)
+    assert found.worst_residual < 1e-9
+
+
+def test_the_published_curve_of_four_nodes() -> None:
+    """stas00/ml-engineering, 4 x 8 B200, busbw by size: alpha 409 us and 366 GB/s were fitted to it."""
+    mib = {0.125: 0.45, 0.25: 1.33, 0.5: 2.84, 1: 5.37, 2: 10.38, 4: 18.90, 8: 35.12, 16: 64.43, 32: 91.19, 64: 156.74}
+    mib |= {
+        128: 197.94,
+        256: 229.09,
+        512: 326.90,
+        1024: 361.99,
+        2048: 372.42,
+        4096: 377.34,
+        8192: 380.39,
+        16384: 381.80,
+    }
+    factor = 2 * 31 / 32
+    rows = [Row(int(s * 2**20), s * 2**20 * factor / (busbw * 1e9), busbw, None) for s, busbw in mib.items()]
+    found = fit(rows)
+    assert found is not None
+    assert found.alpha_s == pytest.approx(409e-6, rel=0.05)
+    assert found.beta * factor == pytest.approx(366, rel=0.03)
+    collective = Collective(32, 4, "NVIDIA B200", tuple(rows), 0)
+    assert collective.wire == pytest.approx(381.8 * 3 / 31)
+
+
+def test_too_few_sizes_are_not_fitted() -> None:
+    assert fit([Row(8, 1.0, 1.0, 0), Row(16, 2.0, 1.0, 0)]) is None
+
+
+def test_wrong_values_are_critical() -> None:
+    text = a_log((1 << 30, 5000.0, 400.0, 3), tail="# Out of bounds values : 3 FAILED\n")
+    assert ("comm-corruption", Status.CRIT) in judged(text)
+
+
+def test_a_log_that_was_cut_short() -> None:
+    assert judged(a_log((1 << 30, 5000.0, 400.0, 0), tail="")) == [("comm-log", Status.WARN)]
+
+
+def test_failures_that_it_reports() -> None:
+    text = a_log((1 << 30, 5000.0, 48.0, 0)) + "n1: Test NCCL failure common.cu:958 'unhandled system error'\n"
+    assert judged(text, 50.0) == [("comm-log", Status.WARN)]
+
+
+def test_what_crosses_hosts_is_held_against_the_port() -> None:
+    slow, quick = a_log((1 << 30, 5000.0, 20.0, 0)), a_log((1 << 30, 5000.0, 47.0, 0))
+    assert judged(slow, 50.0) == [("comm-slow", Status.WARN)]
+    assert judged(quick, 50.0) == [("comm-log", Status.PASS)]
+    assert judged(slow) == [("comm-log", Status.PASS)]  # nobody said what the port can
+
+
+def test_within_a_host_nvlink_is_what_it_is_held_against() -> None:
+    one = a_log((1 << 30, 5000.0, 200.0, 0)).replace("on n2", "on n1")
+    assert judged(one) == [("comm-slow", Status.WARN)]
+    assert judged(one.replace("200.0", "370.0")) == [("comm-log", Status.PASS)]
+
+
+def test_perftest_in_both_units() -> None:
+    head = "  RDMA_Write BW Test\n #bytes  #iterations  BW peak[{0}]  BW average[{0}]  MsgRate[Mpps]\n"
+    old = parse(head.format("MB/sec") + " 65536 5000 46000.00 45776.37 0.7\n")
+    new = parse(head.format("Gb/sec") + " 65536 5000 390.00 384.00 0.7\n")
+    assert old is not None
+    assert new is not None
+    assert [round(link.average, 2) for link in (*old.links, *new.links)] == [48.0, 48.0]
+
+
+def test_another_text_is_none() -> None:
+    assert parse("hello\n") is None
+    assert parse("") is None
+
+
+def test_figures(recordings: Path) -> None:
+    found = {path.name: parse(path.read_text()) for path in sorted((recordings / "benchmarks").iterdir())}
+    assert all(found.values())
+    allreduce = found["nccl_allreduce.log"]
+    assert allreduce is not None
+    assert described(allreduce) == {
+        "kind": "nccl-tests",
+        "ranks": "8 on 1 host",
+        "GPU": "A100-SXM4-40GB",
+        "alpha": "37.6 us",
+        "beta": "120.2 GB/s of the algorithm",
+        "residuals": "mean 12%, worst 41% at 2097152 bytes",
+        "bus bandwidth": "235.3 GB/s at its best",
+    }
+    copies = found["nvbandwidth_results.log"]
+    assert copies is not None
+    assert described(copies)["host_device_latency_sm"] == "772.58 ns"
+
+
+def test_recordings_give_no_alarm(recordings: Path) -> None:
+    for path in (recordings / "benchmarks").iterdir():
+        log = parse(path.read_text())
+        assert log is not None
+        assert [finding.status for finding in findings(log, path.name, 25.0)] == [Status.PASS], path.name
+
+
+def test_a_log_without_figures_says_nothing() -> None:
+    assert findings(Log("perftest"), "x", 50.0)[0].status is Status.PASS
