@@ -34,9 +34,16 @@ def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose
         return
     _mocks(terminal, reports)
     unreachable(terminal, reports, verbose)
+    told = False
     for each in heard:
-        if not quiet or each.worst in _CALLS:
-            _group(terminal, each, quiet, verbose)
+        if quiet and each.worst not in _CALLS:
+            continue
+        before, told = told, _is_told(each, verbose)
+        if before or told:
+            terminal.gap()
+        _group(terminal, each, quiet, verbose)
+    if told:
+        terminal.gap()
     terminal.line(_tally(groups, reports))
 
 
@@ -130,7 +137,7 @@ def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
 
 
 def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool) -> None:
-    if group.worst in ALIKE and not verbose:
+    if not _is_told(group, verbose):
         terminal.line(Text.assemble((_set(group.nodes, verbose), "bold"), ": ", ("ok", STYLES[Status.PASS])))
         return
     terminal.line(_title(group, verbose))
@@ -139,6 +146,11 @@ def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool) -> None
     width = max((len(checks[0]) for checks, _ in shown), default=0)
     for checks, wordings in shown:
         _finding(terminal, checks, wordings, width, verbose)
+
+
+def _is_told(group: Group, verbose: bool) -> bool:
+    """Whether there is more to say than that it is well."""
+    return verbose or group.worst not in ALIKE
 
 
 def _alike(told: Sequence[Wordings]) -> list[tuple[list[str], Wordings]]:
