@@ -76,7 +76,7 @@ _INVENTORY_COLUMNS = (
     Column("Nodes", wrap=True),
     Column("Count", right=True),
     Column("GPUs", right=True),
-    Column("Model"),
+    Column("Model", wrap=True, least=12),
     Column("Driver", rank=1),
     Column("NICs", rank=5),
     Column("Memory", rank=3, right=True),

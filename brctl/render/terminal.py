@@ -53,6 +53,8 @@ class Column(NamedTuple):
     right: bool = False
     wrap: bool = False
     """Takes the width that the others leave."""
+    least: int = _NARROWEST
+    """Cells that it needs to be read at all, if it wraps, once no other column is left to be left out."""
 
 
 class _Console(Console):
@@ -155,17 +157,17 @@ def _clean(value: Text | str) -> Text:
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> tuple[list[int], list[int]]:
     """The width of each column, and which of them to show."""
     widths = [max(row[i].cell_len for row in cells) for i in range(len(columns))]
-    least = [min(w, _NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
+    enough = [min(w, _NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
 
     def room(of: Sequence[int]) -> int:
         return width - sum(of[i] + _GAP for i in shown) + _GAP
 
     shown = list(range(len(columns)))
     for i in sorted(shown, key=lambda i: -columns[i].rank):
-        if columns[i].rank == 0 or room(least) >= 0:
+        if columns[i].rank == 0 or room(enough) >= 0:
             break
         shown.remove(i)
     for i in shown:
         if columns[i].wrap:
-            widths[i] = max(least[i], widths[i] + min(0, room(widths)))
+            widths[i] = max(min(widths[i], columns[i].least), widths[i] + min(0, room(widths)))
     return widths, shown
