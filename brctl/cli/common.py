@@ -150,7 +150,7 @@ class FleetCommand(Command):
 
     def get_params(self, ctx: Any) -> list[Any]:
         params = super().get_params(ctx)
-        place = next((i for i, param in enumerate(params) if param.name == Common._fields[0]), len(params))
+        place = next(i for i, param in enumerate(params) if param.name in ("help", Common._fields[0]))
         return [*params[:place], *_wave_options(), *params[place:]]
 
 

@@ -78,7 +78,7 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     many = fleet_session(ctx, everywhere)
     _tell_unconfigured(ctx, many)
     first = many.targets[0]
-    if len(many.targets) > 1 or first.node != many.here or many.plan.step:
+    if len(many.targets) > 1 or first.node != many.here or many.plan.part:
         yield many
         return
     with LocalAgent(first.mock) as agent:

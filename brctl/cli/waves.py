@@ -35,6 +35,8 @@ class Plan(NamedTuple):
     step: int = 0
     """Nodes of a batch; 0: all at once."""
     record: Record | None = None
+    part: bool = False
+    """Some of these options were given."""
 
     def batches(self, orders: Sequence[Order]) -> Iterator[Sequence[Order]]:
         """What is asked together."""
@@ -74,7 +76,7 @@ def plan(ctx: typer.Context, config: Path | None, mocked: bool, names: Sequence[
     record = Record(ctx.command_path.partition(" ")[2], config, mocked)
     chosen = _failed(names, record) if waves.retry_failed else tuple(names)
     chosen = chosen[: waves.first]
-    return Plan(chosen, _step(waves.batch, len(chosen)) if waves.batch else 0, record)
+    return Plan(chosen, _step(waves.batch, len(chosen)) if waves.batch else 0, record, waves != Waves())
 
 
 def _failed(names: Sequence[str], record: Record) -> tuple[str, ...]:

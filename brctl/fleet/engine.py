@@ -110,6 +110,7 @@ class Run:
         """Those that will be tried again, with their timers."""
         self._ending: list[tuple[subprocess.Popen[bytes], float]] = []
         self._failed = 0
+        self._failure: str | None = None
         self._stopping = self._deaf = False
         self._end = time.monotonic() + limits.whole_s(len(orders))
         self._task = task_self()
@@ -181,7 +182,9 @@ class Run:
             yield f"the login prints: {noise}"
 
     def _deliver(self, report: Report) -> None:
-        self._failed += report.inventory is None and bool(report.errors)
+        if report.inventory is None and report.errors:
+            self._failed += 1
+            self._failure = f"{report.node}: {failure.plain(report.errors[0].kind)}"
         self.reports[report.node] = report
         if not self._deaf:
             self._deaf = True  # stays so if the caller raises: it wants to hear no more
@@ -221,7 +224,7 @@ class Run:
         slowest = min(running, key=lambda it: it.began, default=None)
         since = time.monotonic() - slowest.began if slowest else 0.0
         node = slowest.order.node if slowest else None
-        return Progress(len(self._orders), len(self.reports), self._failed, len(running), node, since)
+        return Progress(len(self._orders), len(self.reports), self._failed, len(running), node, since, self._failure)
 
     def _reap(self) -> None:
         for process, limit in self._ending:

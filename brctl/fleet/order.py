@@ -51,6 +51,8 @@ class Progress(NamedTuple):
     slowest: str | None
     """The node that has run longest of those that still do."""
     slowest_s: float
+    failure: str | None = None
+    """The last node that failed, and the kind of its error."""
 
     def after(self, total: int, done: int, failed: int) -> Progress:
         """The same in a run of `total` nodes, of which others were `done` before."""

@@ -39,9 +39,16 @@ def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose
         return
     _mocks(terminal, reports)
     unreachable(terminal, reports, verbose)
+    told = False
     for each in heard:
-        if not quiet or each.worst in _CALLS:
-            _group(terminal, each, quiet, verbose, reasons)
+        if quiet and each.worst not in _CALLS:
+            continue
+        before, told = told, _is_told(each, verbose)
+        if before or told:
+            terminal.gap()
+        _group(terminal, each, quiet, verbose, reasons)
+    if told:
+        terminal.gap()
     terminal.line(_tally(groups, reports))
 
 
@@ -74,7 +81,7 @@ _INVENTORY_COLUMNS = (
     Column("Nodes", wrap=True),
     Column("Count", right=True),
     Column("GPUs", right=True),
-    Column("Model"),
+    Column("Model", wrap=True, least=12),
     Column("Driver", rank=1),
     Column("NICs", rank=5),
     Column("Memory", rank=3, right=True),
@@ -135,7 +142,7 @@ def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
 
 
 def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool, reasons: bool) -> None:
-    if group.worst in ALIKE and not verbose:
+    if not _is_told(group, verbose):
         terminal.line(Text.assemble((_set(group.nodes, verbose), "bold"), ": ", ("ok", STYLES[Status.PASS])))
         return
     if reasons:
@@ -159,6 +166,11 @@ def _verdict(terminal: Terminal, group: Group, verbose: bool) -> None:
     many = f"  {len(group.reports)} nodes" if len(group.reports) > 1 else ""
     title = Text.assemble((_set(group.nodes, verbose), "bold"), f"{many}: ", (said.word, style), "  ")
     terminal.line(title + Text(said.reason))
+
+
+def _is_told(group: Group, verbose: bool) -> bool:
+    """Whether there is more to say than that it is well."""
+    return verbose or group.worst not in ALIKE
 
 
 def _alike(told: Sequence[Wordings]) -> list[tuple[list[str], Wordings]]:

@@ -18,7 +18,7 @@ _ROW_COLUMNS = (
     Column("State"),
     Column("Scheduler"),
     Column("GPUs", right=True),
-    Column("Worst"),
+    Column("Worst", wrap=True, least=14),
     Column("Model", rank=2),
     Column("Driver", rank=1),
     Column("Reason", rank=3),

@@ -36,10 +36,11 @@ class ProgressLine:
 
 
 def line(progress: Progress) -> str:
-    """`12 of 128 done, 1 failed, 64 running, slowest gpu044 (12 s)`"""
+    """`12 of 128 done, 1 failed (gpu007: refused), 64 running, slowest gpu044 (12 s)`"""
     parts = [f"{progress.done} of {progress.total} done"]
     if progress.failed:
-        parts.append(f"{progress.failed} failed")
+        last = f" ({progress.failure})" if progress.failure else ""
+        parts.append(f"{progress.failed} failed{last}")
     if progress.running:
         parts.append(f"{progress.running} running")
     if progress.slowest:

@@ -24,6 +24,7 @@ STYLES = {
 _GAP = 2
 NARROWEST = 24
 """Cells that a paragraph needs to be read at all."""
+_LEAST_INDENT = 4
 _LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
 _PIPE_COLUMNS = 160
 """Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
@@ -52,6 +53,8 @@ class Column(NamedTuple):
     right: bool = False
     wrap: bool = False
     """Takes the width that the others leave."""
+    least: int = NARROWEST
+    """Cells that it needs to be read at all, if it wraps, once no other column is left to be left out."""
 
 
 class _Console(Console):
@@ -63,6 +66,9 @@ class _Console(Console):
 
 class Terminal:
     """stdout, with a width."""
+
+    _begun = False
+    """Something is printed."""
 
     def __init__(self) -> None:
         # legacy_windows and the like are left to rich; NO_COLOR, TERM=dumb, COLUMNS are honoured by it.
@@ -79,12 +85,17 @@ class Terminal:
 
     def hanging(self, head: Text, text: Text | str, indent: int) -> None:
         """`head` and beside it a paragraph that wraps under itself; under `head` where there is no room beside it."""
-        if head.cell_len and self.console.width - indent < NARROWEST:
-            self._print([_clean(head)])
-            return self.line(text, indent=4)
+        if indent > _LEAST_INDENT and self.console.width - indent < NARROWEST:
+            self._print([_clean(head)] if head.plain.strip() else [])
+            return self.line(text, indent=_LEAST_INDENT)
         lines = self._wrap(_clean(text), self.console.width - indent)
         heads = [_clean(head), *[Text()] * (len(lines) - 1)]
         return self._print([_padded(before, indent) + line for before, line in zip(heads, lines, strict=True)])
+
+    def gap(self) -> None:
+        """An empty line, where anything stands above."""
+        if self._begun:
+            self.line()
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Text | str | None]]) -> None:
         """A table without frames. What does not fit is left out, and said."""
@@ -113,11 +124,13 @@ class Terminal:
 
     def _print(self, lines: Iterable[Text]) -> None:
         """Lines without blanks at their ends, which only get in the way of grep; cut where nothing else helps."""
-        ready = []
+        ready: list[Text] = []
         for line in lines:
             line.rstrip()
             ready += self._wrap(line, self.console.width) if line.cell_len > self.console.width else [line]
-        self.console.print(Text("\n").join(ready), soft_wrap=True)
+        if ready:
+            self._begun = True
+            self.console.print(Text("\n").join(ready), soft_wrap=True)
 
 
 def _padded(text: Text, width: int, right: bool = False) -> Text:
@@ -144,17 +157,17 @@ def _clean(value: Text | str) -> Text:
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Text]], width: int) -> tuple[list[int], list[int]]:
     """The width of each column, and which of them to show."""
     widths = [max(row[i].cell_len for row in cells) for i in range(len(columns))]
-    least = [min(w, NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
+    enough = [min(w, NARROWEST) if column.wrap else w for w, column in zip(widths, columns, strict=True)]
 
     def room(of: Sequence[int]) -> int:
         return width - sum(of[i] + _GAP for i in shown) + _GAP
 
     shown = list(range(len(columns)))
     for i in sorted(shown, key=lambda i: -columns[i].rank):
-        if columns[i].rank == 0 or room(least) >= 0:
+        if columns[i].rank == 0 or room(enough) >= 0:
             break
         shown.remove(i)
     for i in shown:
         if columns[i].wrap:
-            widths[i] = max(least[i], widths[i] + min(0, room(widths)))
+            widths[i] = max(min(widths[i], columns[i].least), widths[i] + min(0, room(widths)))
     return widths, shown

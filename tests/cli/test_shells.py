@@ -129,6 +129,8 @@ COMPLETED = [
         "brctl --mock dgx-h100+gpu3-unsupported:nvmlDeviceGetPcieThroughput ",
     ),
     ("brctl config explain tune.netw", "brctl config explain tune.network."),
+    ("brctl node-manager list --filter sta", "brctl node-manager list --filter state="),
+    ("brctl node-manager list --filter state=", "brctl node-manager list --filter state=up "),
     ("brctl -c oth", "brctl -c other.yaml "),
     ("brctl --config=oth", "brctl --config=other.yaml "),
     ("brctl -c my", "brctl -c my\\ own.yaml "),

@@ -98,6 +98,15 @@ def test_only_those_that_failed_and_are_named_are_asked_again(brctl: Brctl, node
     assert result == (2, "", f"error: {error}\nhint: ask them all without it\n")
 
 
+def test_this_host_among_many_is_remembered_too(brctl: Brctl, nodes: Nodes) -> None:
+    nodes.silent = {"gpu1"}
+    argv = ["-w", "@all", "--as", "gpu1", "node-manager", "check"]
+    brctl(*argv)
+    nodes.silent = set()
+    assert [brctl(*argv, "--retry-failed").code for _ in range(2)] == [0, 2]
+    assert nodes.asked[1:] == [["gpu1"]]
+
+
 @pytest.mark.parametrize(
     ("argv", "error"),
     [

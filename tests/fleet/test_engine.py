@@ -242,7 +242,7 @@ def test_ctrl_c_keeps_what_there_is(fake: Callable[..., Transport], monkeypatch:
     assert _errors(interrupted.value.reports) == {"good": "ok", "refused": "not-asked", "silent": "interrupted"}
     assert signal.getsignal(signal.SIGINT) is before
     assert (seen[-2].total, seen[-2].failed, seen[-2].slowest) == (3, 0, "silent")
-    assert seen[-1] == Progress(3, 3, 2, 0, None, 0.0)
+    assert seen[-1] == Progress(3, 3, 2, 0, None, 0.0, "silent: interrupted")
 
 
 def test_ctrl_c_starts_nothing_new(fake: Callable[..., Transport], tmp_path: Path) -> None:

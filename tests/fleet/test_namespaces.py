@@ -117,6 +117,21 @@ def test_a_path_that_swallows_large_packets_is_named(cluster: Cluster) -> None:
     _all_ended(cluster)
 
 
+def test_the_odd_mtu_is_named_and_the_node_answers(cluster: Cluster) -> None:
+    cluster.on(5, "ip", "link", "set", "eth0", "mtu", "9000")
+    try:
+        run = cluster.brctl("gpu[1-8]")
+    finally:
+        cluster.on(5, "ip", "link", "set", "eth0", "mtu", "1500")
+    assert (run.code, set(run.kinds.values())) == (1, {"ok"})
+    odd = {
+        node: [each["summary"] for each in report["findings"] if each["status"] == "warn"]
+        for node, report in run.reports.items()
+    }
+    assert odd.pop("gpu5") == ["eth0: MTU 9000; 7 of 8 nodes of gpu*: MTU 1500"]
+    assert set(map(tuple, odd.values())) == {()}
+
+
 def test_a_node_that_is_only_slow_is_not_blamed_on_its_network(cluster: Cluster, hang: None) -> None:
     run = cluster.brctl("gpu[1,9]", "--timeout", "1s")
     assert run.kinds["gpu1"] == "timeout"

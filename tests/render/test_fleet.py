@@ -53,9 +53,11 @@ def test_outliers_first_and_the_rest_in_one_line() -> None:
         "NO ANSWER  gpu128\n"
         "  refused: no\n"
         "  do: look there\n"
+        "\n"
         "gpu127  1 warn\n"
         "WARN    some-check  slow\n"
         "                    do: mend it\n"
+        "\n"
         "gpu[001-126]: ok\n"
         "128 nodes:  1 no answer  1 warn  126 ok\n"
     )
@@ -112,6 +114,20 @@ def test_what_several_checks_cannot_tell_for_one_reason_is_said_once() -> None:
         "UNKNOWN check-0  Driver Not Loaded",
         "                 so also check-1, check-2",
     ]
+
+
+def test_on_a_narrow_terminal_all_of_a_finding_stands_below_its_name() -> None:
+    finding = _finding(Status.WARN, "it is much too slow for what it should do", check="a-check-of-some-length")
+    assert _check(_report("n1", finding), _report("n2"), width=40) == (
+        "n1  1 warn\n"
+        "WARN    a-check-of-some-length\n"
+        "    it is much too slow for what it\n"
+        "    should do\n"
+        "    do: mend it\n"
+        "\n"
+        "n2: ok\n"
+        "2 nodes:  1 warn  1 ok\n"
+    )
 
 
 def test_silent_nodes_are_told_by_class() -> None:

@@ -50,6 +50,19 @@ def test_with_a_scheduler_its_states_and_reasons_are_shown(screen: Screen) -> No
     )
 
 
+def test_on_a_narrow_terminal_the_worst_finding_wraps_in_its_column() -> None:
+    narrow = Screen(40)
+    rows(narrow, [ROW._replace(worst="unknown gpu-responding", mock="dgx-h100"), ROW._replace(node="gpu002")])
+    assert narrow.text == (
+        "gpu001:  mock machine dgx-h100\n"
+        "Node    State  GPUs  Worst\n"
+        "gpu001  up        8  unknown\n"
+        "                     gpu-responding\n"
+        "gpu002  up        8  ok\n"
+        "not shown at 40 columns: Model, Driver\n"
+    )
+
+
 def test_no_rows_are_a_head(screen: Screen) -> None:
     rows(screen, [])
     assert screen.text.startswith("Node  State")

@@ -27,6 +27,8 @@ def _stderr(monkeypatch: pytest.MonkeyPatch) -> Tty:
 def test_the_words() -> None:
     assert line(BEGUN) == "0 of 128 done, 64 running"
     assert line(HALF) == "12 of 128 done, 1 failed, 64 running, slowest gpu044 (12 s)"
+    failed = HALF._replace(failure="gpu007: refused")
+    assert line(failed) == "12 of 128 done, 1 failed (gpu007: refused), 64 running, slowest gpu044 (12 s)"
     assert line(Progress(2, 2, 0, 0, None, 0)) == "2 of 2 done"
 
 
