@@ -72,6 +72,8 @@ def unfinished(host: Host) -> Optional[str]:
         return str(error)
     if log.state == "unconfirmed":
         return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
+    if log.state != "open":  # it ended, and was killed then
+        return None
     return "{} by {} was cut short: `tune rollback` takes back what it did".format(name, log.begin.who)
 
 

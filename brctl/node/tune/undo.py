@@ -60,10 +60,11 @@ def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[
 
 def _newest(host: Host) -> Log:
     opened = journal.open_id(host)
-    if opened:
-        return journal.load(host, opened)
+    log = journal.load(host, opened) if opened else None
+    if log and log.state in ("open", "unconfirmed"):  # else it was killed when it had ended
+        return log
     for log in journal.logs(host):
-        if log.state != "rolled back" and log.begin.who != BOOT:
+        if log.entries and log.state != "rolled back" and log.begin.who != BOOT:
             return log
     raise JournalError("there is nothing to roll back")
 
