@@ -161,7 +161,11 @@ class _Run:
 
     def _persist(self) -> None:
         """On a plan of now, of the Settings that are whole: what lasts must not be what this machine refuses."""
-        broken = {change.setting for change in self._failed.values()}
+        broken = {change.setting: change.key for change in self._failed.values()}
+        for step in self._plan.pending:
+            if step.boot and step.change.setting in broken and step_name(step.change) not in self._failed:
+                why = "not made to last, as {} failed".format(broken[step.change.setting])
+                self._fail(step, Outcome.NOT_ATTEMPTED, why)
         names = [setting.id for setting in engine.chosen(self._request.tune.settings) if setting.id not in broken]
         if not names:
             return

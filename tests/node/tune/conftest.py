@@ -97,6 +97,12 @@ class Memory(Writes):
 
 
 @pytest.fixture
+def memory() -> Memory:
+    """An overlay of a machine of the test's own."""
+    return Memory()
+
+
+@pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Machine]:
     """Loads a mocked machine, by its spec; what is written stays for the next time it is loaded, in memory."""
     from brctl.mock import machines
