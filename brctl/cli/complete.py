@@ -118,6 +118,13 @@ def settings(_ctx: typer.Context, _incomplete: str) -> Values:
     return [(setting.id, setting.title) for setting in registry()]
 
 
+def pages(_ctx: typer.Context, _incomplete: str) -> Values:
+    """What `tune explain` has a page of."""
+    from ..node.tune import engine, manual
+
+    return [(page.id, page.title) for page in manual.pages(engine.registry())]
+
+
 def tune_keys(ctx: typer.Context, incomplete: str) -> Values:
     """The keys of the config's tune section, each with the sign that its value follows."""
     above = "tune."

@@ -137,27 +137,27 @@ def history(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
 
 @app.command("list", cls=Command)
 def list_(ctx: typer.Context) -> None:
-    """List the settings, in the order in which they are made, with the keys of the config that they make true."""
+    """List the settings in the order in which they are made, with their keys of the config; then what is set by hand."""
     from .. import render
-    from ..node.tune.engine import registry
+    from ..node.tune import engine, manual
 
-    render.settings(registry(), common(ctx).form("table", "json", "yaml"))
+    render.pages(manual.pages(engine.registry()), common(ctx).form("table", "json", "yaml"))
 
 
 @app.command(cls=Command)
 def explain(
     ctx: typer.Context,
     setting: str = typer.Argument(
-        ..., metavar="SETTING", help="One of `tune list`.", autocompletion=completion("settings")
+        ..., metavar="SETTING", help="One of `tune list`.", autocompletion=completion("pages")
     ),
 ) -> None:
-    """Say what a setting does, how it lasts, and when not to use it."""
+    """Say what a setting does, how it lasts, and when not to use it; or, of what brctl does not write, what to run."""
     from .. import render
-    from ..node.tune.engine import registry
+    from ..node.tune import engine, manual
 
-    (name,) = _settings([setting], [])
-    chosen = next(each for each in registry() if each.id == name)
-    render.setting(chosen, common(ctx).form("table", "json", "yaml"))
+    pages = {page.id: page for page in manual.pages(engine.registry())}
+    _check_names([setting], list(pages))
+    render.page(pages[setting], common(ctx).form("table", "json", "yaml"))
 
 
 def _after(command: str, ctx: typer.Context, transaction: str | None) -> None:
@@ -177,20 +177,25 @@ def _after(command: str, ctx: typer.Context, transaction: str | None) -> None:
 
 def _settings(only: Sequence[str], skip: Sequence[str]) -> tuple[str, ...]:
     """The ids that are meant. Raises CommandError: there is no such setting, or none is left."""
-    import difflib
-
     from ..node.tune.engine import registry
 
     known = [setting.id for setting in registry()]
-    for name in (*only, *skip):
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`brctl tune list` shows them"
-            raise CommandError(f"there is no setting {name}", hint)
+    _check_names((*only, *skip), known)
     chosen = tuple(name for name in known if (not only or name in only) and name not in skip)
     if not chosen:
         raise CommandError("--only and --skip leave no setting")
     return chosen
+
+
+def _check_names(names: Sequence[str], known: Sequence[str]) -> None:
+    """Raises CommandError."""
+    import difflib
+
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`brctl tune list` shows them"
+            raise CommandError(f"there is no setting {name}", hint)
 
 
 def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) -> Session | FleetSession:

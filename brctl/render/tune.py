@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from ..node.report import HOST, Change, Outcome, Report, Transaction
-from ..node.tune import Setting
+from ..node.tune.manual import Page
 from .terminal import Column, Terminal, mocked
 
 _STYLES = {
@@ -93,29 +92,24 @@ def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> Non
                 terminal.table(_HISTORY, [_history_row(transaction) for transaction in report.transactions])
 
 
-def settings(terminal: Terminal, found: Sequence[Setting]) -> None:
+def pages(terminal: Terminal, found: Sequence[Page]) -> None:
     """Print what there is, in the order in which it is made."""
     columns = (Column("Setting"), Column("Sets", rank=1), Column("Keys of tune", wrap=True))
     terminal.table(columns, [[each.id, each.title, ", ".join(each.keys)] for each in found])
 
 
-def setting(terminal: Terminal, it: Setting) -> None:
-    """Print the page of one."""
+def page(terminal: Terminal, it: Page) -> None:
+    """Print one."""
     terminal.line(Text.assemble((it.id, "bold"), f"  {it.title}"))
-    terminal.line(f"keys of tune: {', '.join(it.keys)}")
-    for paragraph in pages(it):
+    if it.keys:
+        terminal.line(f"keys of tune: {', '.join(it.keys)}")
+    for paragraph in it.text.split("\n\n"):
         terminal.line()
         if paragraph.startswith(" ") or "\n " in paragraph:  # commands stand as they are
             for line in paragraph.splitlines():
                 terminal.line(line)
         else:
             terminal.line(" ".join(paragraph.split()))
-
-
-def pages(it: Setting) -> list[str]:
-    """The paragraphs of the docstring of its file."""
-    module = sys.modules[it.plan.__module__]
-    return [paragraph for paragraph in (module.__doc__ or "").strip("\n").split("\n\n") if paragraph.strip()]
 
 
 def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bool, verbose: bool) -> None:

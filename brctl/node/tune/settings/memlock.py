@@ -1,11 +1,12 @@
 """How much memory a process may lock: RLIMIT_MEMLOCK. RDMA pins what it sends from, and with the default of 8 MiB, or
 64 KiB on older systems, `ibv_reg_mr` and with it NCCL and MPI fail (NVIDIA/nccl-tests#206). azhpc-images sets
-`unlimited` in both of the places where it comes from:
+`unlimited` in both of the places where it comes from.
 
-- logins: pam_limits reads /etc/security/limits.conf, then limits.d by name, and the last line for a domain wins. `*` is
-  not root, so /etc/security/limits.d/99-zz-brctl.conf names both.
-- services, slurmd and with it its jobs among them: DefaultLimitMEMLOCK of systemd, for which
-  /etc/systemd/system.conf.d/99-zz-brctl.conf stands. systemd reads it at boot, or by `systemctl daemon-reexec`.
+Logins: pam_limits reads /etc/security/limits.conf, then limits.d by name, and the last line for a domain wins. `*` is
+not root, so /etc/security/limits.d/99-zz-brctl.conf names both.
+
+Services, slurmd and with it its jobs among them: DefaultLimitMEMLOCK of systemd, which
+/etc/systemd/system.conf.d/99-zz-brctl.conf sets. systemd reads it at boot, or by `systemctl daemon-reexec`.
 
 Both are files and therefore last, with --persist or without. Sessions that are open and services that run keep the
 limit that they started with. A unit's own LimitMEMLOCK= wins for that unit, a container's runtime for its containers.
