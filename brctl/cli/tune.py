@@ -137,7 +137,7 @@ def history(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
 
 @app.command("list", cls=Command)
 def list_(ctx: typer.Context) -> None:
-    """List the settings in the order in which they are made, with their keys of the config; then what is set by hand."""
+    """List the settings in the order in which they are made, with their config keys; then what is set by hand."""
     from .. import render
     from ..node.tune import engine, manual
 
