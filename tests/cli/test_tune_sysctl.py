@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,6 +152,29 @@ def test_a_proc_that_is_read_only(node: Node) -> None:
     code, report = node.tune("plan")
     assert (code, outcomes(report)) == (3, dict(zip(KEYS, ["refused", "refused", "ok", "refused"], strict=True)))
     assert report["changes"][0]["reason"] == "not settable here (EROFS): set it on the host"
+
+
+@pytest.fixture
+def ratio() -> Iterator[str]:
+    """The path of a knob of the whole machine, which excludes vm.dirty_background_bytes; put back in the end."""
+    path = Path("/proc/sys/vm/dirty_background_ratio")
+    before = path.read_text()
+    if before == "0\n":
+        pytest.skip("vm.dirty_background_bytes is in use here")
+    yield str(path)
+    path.write_text(before)
+
+
+def test_two_that_exclude_each_other_both_come_back(node: Node, ratio: str) -> None:
+    """The kernel refuses to write the 0 that was there before (redhat-performance/tuned#882)."""
+    paths = (ratio, ratio.replace("ratio", "bytes"))
+    before = [node.run("cat", path).stdout for path in paths]
+    code, report = node.tune("apply", "--yes", "--set", "sysctl.vm.dirty_background_bytes=1073741824")
+    assert (code, outcomes(report)["vm.dirty_background_bytes"]) == (0, "changed")
+    assert [node.run("cat", path).stdout for path in paths] == ["0\n", "1073741824\n"]
+    code, report = node.tune("rollback")
+    assert [node.run("cat", path).stdout for path in paths] == before
+    assert (code, {change["outcome"] for change in report["changes"]}) == (0, {"restored"})
 
 
 HALF = """
