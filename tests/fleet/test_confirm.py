@@ -39,13 +39,11 @@ ask_all([order], Transport(ssh_config=sys.argv[1]), Limits(answer_s=20))
 """As `tune apply` would, had the config not refused such an MTU."""
 
 
-def until(true: Callable[[], bool], limit_s: float) -> float:
-    """The seconds that it took."""
+def until(true: Callable[[], bool], limit_s: float) -> None:
     began = time.monotonic()
     while not true():
         assert time.monotonic() - began < limit_s, "it did not come to that"
         time.sleep(0.1)
-    return time.monotonic() - began
 
 
 def command(cluster: Cluster, *words: str, timeout: str = "20s") -> list[str]:
@@ -81,7 +79,7 @@ def guards(cluster: Cluster) -> list[str]:
 @pytest.fixture
 def before(cluster: Cluster) -> Iterator[list[Any]]:
     """How the node was; afterwards it is as new."""
-    cluster.on(NODE, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6")
+    cluster.on(NODE, "sh", "-c", "for i in default eth0; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done")
     yield picture(cluster)
     until(lambda: not guards(cluster), 20)
     cluster.forget()
@@ -120,14 +118,13 @@ def test_a_link_that_was_cut_comes_back_by_itself(cluster: Cluster, before: list
 
 
 def test_what_is_confirmed_stays(cluster: Cluster, before: list[Any]) -> None:
-    applied = cluster.run(*applying(cluster, 1400, "4s"))
+    applied = cluster.run(*applying(cluster, 1400, "30s"))
     assert (applied.code, applied.reports[NAME]["transactions"][0]["state"]) == (0, "unconfirmed")
-    assert "gpu1: what it is reached by was changed, and comes back by itself in 4 s" in applied.err
+    assert "gpu1: what it is reached by was changed, and comes back by itself in 30 s" in applied.err
     assert f"brctl -c {cluster.config()} -w gpu1 tune confirm" in applied.err
     confirmed = cluster.run(*command(cluster, "confirm"))
     assert (confirmed.code, confirmed.reports[NAME]["transactions"][0]["state"]) == (0, "done")
-    until(lambda: not guards(cluster), 3)
-    time.sleep(4)
+    until(lambda: not guards(cluster), 5)  # so nobody is left who would take it back
     assert mtu(cluster) == 1400
     wanted = ["--set", "network.mtu=1400", "--set", "network.interfaces=eth0", "--only", "nic-mtu"]
     assert cluster.run(*command(cluster, "plan", *wanted)).code == 0
@@ -136,12 +133,12 @@ def test_what_is_confirmed_stays(cluster: Cluster, before: list[Any]) -> None:
 
 
 def test_what_nobody_confirms_comes_back(cluster: Cluster, before: list[Any]) -> None:
-    assert cluster.run(*applying(cluster, 1400, "2s")).code == 0
+    assert cluster.run(*applying(cluster, 1400, "8s")).code == 0
     assert mtu(cluster) == 1400
-    second = cluster.run(*applying(cluster, 1300, "2s"))
+    second = cluster.run(*applying(cluster, 1300, "8s"))
     assert (second.code, "waits for its confirmation" in second.out) == (3, True)
-    assert until(lambda: mtu(cluster) == 1500, 5) < 4
-    until(lambda: not guards(cluster), 3)
+    until(lambda: mtu(cluster) == 1500, 15)
+    until(lambda: not guards(cluster), 5)
     assert picture(cluster) == before
     assert states(cluster) == ["rolled back"]
 
@@ -169,17 +166,18 @@ def test_whoever_is_killed_in_the_middle(cluster: Cluster, before: list[Any], ki
     assert (mtu(cluster), len(guards(cluster))) == (1400, 1)
     cluster.on(NODE, "rm", "/run/slow")
     kill(cluster, child)
-    assert until(lambda: mtu(cluster) == 1500, 8) < 8
+    until(lambda: mtu(cluster) == 1500, 20)
     child.communicate(timeout=30)
     cluster.on(NODE, "sh", "-c", "pkill sleep || true")
-    until(lambda: not guards(cluster), 3)
+    until(lambda: not guards(cluster), 5)
     assert picture(cluster) == before
     assert states(cluster) == ["rolled back"]
 
 
 def test_a_cache_that_is_gone_does_not_matter(cluster: Cluster, before: list[Any]) -> None:
-    assert cluster.run(*applying(cluster, 1400, "2s")).code == 0
+    assert cluster.run(*applying(cluster, 1400, "5s")).code == 0
     cluster.on(NODE, "rm", "-r", "/var/cache/brctl")
-    until(lambda: mtu(cluster) == 1500, 5)
-    until(lambda: not guards(cluster), 3)
+    assert mtu(cluster) == 1400
+    until(lambda: mtu(cluster) == 1500, 10)
+    until(lambda: not guards(cluster), 5)
     assert picture(cluster) == before
