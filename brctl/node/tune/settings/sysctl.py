@@ -11,8 +11,10 @@ less than 2 GiB a path of 100 ms. Guides that say `2048` lost a unit: the kernel
 less than the default of recent kernels, and 2048 MiB is more than it takes.
 
 NUMA balancing moves pages to the CPU that uses them, and stops the threads that use them while it looks; jobs that pin
-their threads, as those on GPUs do, lose by it. It is a mask: 1 is normal, 2 moves pages between tiers of memory. Do not
-turn it off where many unpinned processes share a node, or where memory tiers (CXL) rely on it.
+their threads, as those on GPUs do, lose by it. It is a mask: 1 is normal, 2 moves pages between tiers of memory.
+
+When not to: buffers of 2 GiB serve nobody on a short path, and every idle connection may hold one; NUMA balancing stays
+on where many processes that nobody pins share a node, and where memory tiers (CXL) rely on it.
 
 In a container or a network namespace most parameters are the host's: they are shown, and refused in words.
 

@@ -2,7 +2,9 @@
 
 `always` is what tuned's hpc-compute sets: large arrays need fewer TLB entries. `never` is for those who count
 microseconds (tuned, network-latency), as pages are put together while a thread waits; databases ask for it too.
-`madvise` is the default of most distributions and suits a node of both kinds.
+
+When not to: `madvise`, the default of most distributions, suits a node of both kinds, and libraries that gain by huge
+pages ask for them.
 
 Live through /sys/kernel/mm/transparent_hugepage/enabled, which running processes see with the next memory that they
 take. At boot the kernel's command line has the first word (`transparent_hugepage=`), then systemd-tmpfiles, for which
