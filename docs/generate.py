@@ -73,6 +73,29 @@ def _rows(check):
     return "".join(row.format(threshold) for threshold in check.thresholds)
 
 
+def settings_md() -> str:
+    """Every setting of tune: its title, keys, and what its module says."""
+    from brctl.node.tune import engine
+
+    return "\n".join([_SETTINGS_HEAD, *(_setting(setting) for setting in engine.registry())])
+
+
+_SETTINGS_HEAD = """\
+# Settings
+
+Made from the settings' own files by `python docs/generate.py`; `brctl tune explain SETTING` prints the same.
+
+They are made in this order. Each value is journalled before it is written, read back after, and taken back by
+`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot.
+"""
+
+
+def _setting(setting):
+    doc = sys.modules[setting.plan.__module__].__doc__.strip()
+    keys = ", ".join("`tune." + key + "`" for key in setting.keys)
+    return f"## {setting.id}\n\n{setting.title}: {keys}.\n\n{doc}\n"
+
+
 def config_md() -> str:
     """Every key of the config."""
     import config_keys
@@ -133,6 +156,7 @@ PAGES = {
     "check.svg": check_svg,
     "show.svg": show_svg,
     "checks.md": checks_md,
+    "settings.md": settings_md,
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,
