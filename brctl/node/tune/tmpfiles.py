@@ -1,7 +1,8 @@
 """What systemd-tmpfiles writes at boot: the `w` lines of tmpfiles.d(5), which set what has no other file of its own.
 
-As watched with systemd 252: files are read in the order of their names, whatever the folder; of lines with one path the
-first holds, the others are ignored; patterns are written before plain paths, so a plain one wins.
+As watched with systemd 252: files are read in the order of their names, whatever the folder. All paths are patterns,
+and what several fit is written several times, in that order; but of lines with one and the same pattern the first
+holds, and the others are ignored. So our files sort last, and have a pattern of their own.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ class Wish(NamedTuple):
     file: str
     """The one of our own for it."""
     path: str
-    """As that file says it; may be a pattern."""
+    """As that file says it: a pattern that no other has."""
     names: Tuple[str, ...]
     """Paths by which lines of others may mean it."""
     kernel: Optional[str]
@@ -71,7 +72,7 @@ def read(host: Host) -> Tuple[Line, ...]:
     for folder in FOLDERS:
         with contextlib.suppress(OSError):
             for name in host.listdir(folder) or ():
-                if name.endswith(".conf"):
+                if name.endswith(".conf") and not name.startswith("."):
                     found.setdefault(name, folder + "/" + name)
     return tuple(line for name in sorted(found) for line in _lines(host, found[name]))
 
@@ -81,9 +82,14 @@ def winner(lines: Sequence[Line], paths: Sequence[str]) -> Optional[Line]:
     first: Dict[str, Line] = {}
     for line in lines:
         first.setdefault(line.path, line)
-    plain = [line for line in first.values() if line.path in paths]
-    fitting = plain or [line for line in first.values() if any(fnmatchcase(path, line.path) for path in paths)]
+    fitting = [line for line in first.values() if any(_matches(line.path, path) for path in paths)]
     return fitting[-1] if fitting else None
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """glob(7): no star goes beyond a slash."""
+    parts, names = pattern.split("/"), path.split("/")
+    return len(parts) == len(names) and all(map(fnmatchcase, names, parts))
 
 
 def _with_ours(lines: Sequence[Line], ours: Line) -> Tuple[Line, ...]:

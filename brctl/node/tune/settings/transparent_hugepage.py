@@ -8,8 +8,7 @@ pages ask for them.
 
 Live through /sys/kernel/mm/transparent_hugepage/enabled, which running processes see with the next memory that they
 take. At boot the kernel's command line has the first word (`transparent_hugepage=`), then systemd-tmpfiles, for which
---persist writes /etc/tmpfiles.d/00-brctl-transparent-hugepage.conf: of two lines for one path the first file wins. A
-profile of tuned comes after both.
+--persist writes /etc/tmpfiles.d/zz-brctl-transparent-hugepage.conf. A profile of tuned comes after both.
 
 By hand: `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`.
 """
@@ -21,7 +20,10 @@ from .. import Place, Scene, Setting, Step, Write, cmdline, tmpfiles, tuned
 from ..places import chosen
 
 PATH = "/sys/kernel/mm/transparent_hugepage/enabled"
-OURS = "/etc/tmpfiles.d/00-brctl-transparent-hugepage.conf"
+OURS = "/etc/tmpfiles.d/zz-brctl-transparent-hugepage.conf"
+
+_PATTERN = "/sys/kernel/mm/transparent_hugepage/enable[d]"
+"""Unlike what others write."""
 
 _SOURCES = {"always": "tuned, hpc-compute", "never": "tuned, network-latency"}
 _OPTIONS = ("transparent_hugepages", "transparent_hugepage")
@@ -45,7 +47,7 @@ def plan(scene: Scene) -> Iterator[Step]:
         return
     live = (Write(Place("knob", PATH), want),) if chosen(text) != want else ()
     kernel = cmdline.value(scene.host, "transparent_hugepage")
-    yield tmpfiles.lasting(scene, Step(change, live), tmpfiles.Wish(OURS, PATH, (PATH,), kernel))
+    yield tmpfiles.lasting(scene, Step(change, live), tmpfiles.Wish(OURS, _PATTERN, (PATH,), kernel))
 
 
 def _refusal(scene: Scene, text: str, want: str) -> Optional[str]:

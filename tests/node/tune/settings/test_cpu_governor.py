@@ -75,8 +75,8 @@ def test_what_cannot_be_read_or_written(machine: Make, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("line", "boot", "outcome"),
     [
-        ("w /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor - - - - powersave", "powersave", Outcome.OK),
-        ("w /sys/devices/system/cpu/cpufreq/policy*/scaling_governor - - - - powersave", "powersave", Outcome.OK),
+        ("w /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor - - - - powersave", "powersave", Outcome.REFUSED),
+        ("w /sys/devices/system/cpu/cpufreq/policy*/scaling_governor - - - - powersave", "powersave", Outcome.REFUSED),
         ("w /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor - - - - powersave", "powersave", Outcome.REFUSED),
         ("w /sys/devices/system/cpu/cpu*/online - - - - 1", "ondemand", Outcome.OK),
     ],
@@ -85,4 +85,7 @@ def test_who_else_decides_at_boot(machine: Make, line: str, boot: str, outcome: 
     files = dict(policies("performance"), **{"/proc/cmdline": "cpufreq.default_governor=ondemand\n"})
     files["/etc/tmpfiles.d/50-other.conf"] = line + "\n"
     (step,) = steps(machine([], files), persist=True)
-    assert (step.change.boot, step.change.outcome, bool(step.boot)) == (boot, outcome, outcome is Outcome.OK)
+    assert (step.change.boot, step.change.outcome, bool(step.boot)) == (boot, Outcome.OK, True)
+    files["/etc/tmpfiles.d/zzz.conf"] = files.pop("/etc/tmpfiles.d/50-other.conf")  # after ours
+    (step,) = steps(machine([], files), persist=True)
+    assert (step.change.boot, step.change.outcome) == (boot, outcome)

@@ -32,7 +32,7 @@ def test_another_choice(machine: Make) -> None:
     assert step.live == (Write(Place("knob", PATH), "always"),)
     (write,) = step.boot
     assert write.place == Place("file", OURS)
-    assert (write.value or "").endswith("\nw {} - - - - always\n".format(PATH))
+    assert (write.value or "").endswith("\nw {}[d] - - - - always\n".format(PATH[:-1]))
     host.write(PATH, "always\n")
     assert host.read(PATH) == "[always] madvise never\n"
     (step,) = steps(host, "always")
