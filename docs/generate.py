@@ -74,10 +74,10 @@ def _rows(check):
 
 
 def settings_md() -> str:
-    """Every setting of tune: its title, keys, and what its module says."""
-    from brctl.node.tune import engine
+    """Every setting of tune with its title, keys and text; then what is set by hand."""
+    from brctl.node.tune import engine, manual
 
-    return "\n".join([_SETTINGS_HEAD, *(_setting(setting) for setting in engine.registry())])
+    return "\n".join([_SETTINGS_HEAD, *map(_setting, manual.pages(engine.registry()))])
 
 
 _SETTINGS_HEAD = """\
@@ -86,14 +86,14 @@ _SETTINGS_HEAD = """\
 Made from the settings' own files by `python docs/generate.py`; `brctl tune explain SETTING` prints the same.
 
 They are made in this order. Each value is journalled before it is written, read back after, and taken back by
-`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot.
+`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot. What comes
+last, without a key, brctl does not write, for it could not take it back: the page says what to run.
 """
 
 
-def _setting(setting):
-    doc = sys.modules[setting.plan.__module__].__doc__.strip()
-    keys = ", ".join("`tune." + key + "`" for key in setting.keys)
-    return f"## {setting.id}\n\n{setting.title}: {keys}.\n\n{doc}\n"
+def _setting(page):
+    keys = ": " + ", ".join("`tune." + key + "`" for key in page.keys) if page.keys else ""
+    return f"## {page.id}\n\n{page.title}{keys}.\n\n{page.text}\n"
 
 
 def config_md() -> str:

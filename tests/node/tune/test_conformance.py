@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from brctl.node.request import Wanted
-from brctl.node.tune import Setting, engine, settings
+from brctl.node.tune import Setting, engine, manual, settings
 
 CODE = Path(settings.__file__).parent
 TESTS = Path(__file__).parent / "settings"
@@ -52,4 +52,4 @@ def test_the_page_of_settings_is_current() -> None:
     page = runpy.run_path(str(DOCS / "generate.py"))["settings_md"]()
     assert (DOCS / "settings.md").read_text(encoding="utf-8") == page, "stale: run `python docs/generate.py`"
     entries = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-    assert entries == [setting.id for setting in engine.registry()]
+    assert entries == [page.id for page in manual.pages(engine.registry())]
