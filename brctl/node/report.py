@@ -135,7 +135,8 @@ class NodeError(NamedTuple):
     kind: str
     """Unreachable: `refused`, `dns`, `no-route`, `no-banner`, `timeout`, `overloaded`, `host-key-changed`,
     `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `no-python`, `python-too-old`,
-    `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`. Ctrl-C: `interrupted`,
+    `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`; of `tune`: `busy`
+    (another brctl holds the lock), `tune-error`. Ctrl-C: `interrupted`,
     `not-asked`."""
     message: str
     hint: Optional[str] = None

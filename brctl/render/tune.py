@@ -44,6 +44,7 @@ _MILDEST_FIRST = (
     Outcome.REFUSED,
 )
 _AS_WANTED = "as wanted"
+_EACH = "a transaction on each"
 
 
 class Row(NamedTuple):
@@ -66,10 +67,13 @@ def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: 
     unreachable(terminal, reports, verbose)
     for each in group([report for report in reports if not report.errors], _content):
         nodes = f"{each.nodes}  {len(each.reports)} nodes" if len(each.reports) > 1 else each.nodes
-        _node(terminal, command, each.reports[0], nodes, quiet, verbose)
+        report = each.reports[0]
+        if len({tuple(it.id for it in other.transactions) for other in each.reports}) > 1:
+            report = report._replace(transactions=tuple(it._replace(id=_EACH) for it in report.transactions))
+        _node(terminal, command, report, nodes, quiet, verbose)
     counts = Counter(_worst(report) for report in reports if not report.errors)
     silent = sum(bool(report.errors) for report in reports)
-    words = ([(f"{silent} no answer", "bold red")] if silent else []) + [
+    words = ([(f"{silent} with nothing done", "bold red")] if silent else []) + [
         (f"{counts[outcome]} {outcome.value}", _STYLES[outcome])
         for outcome in reversed(_MILDEST_FIRST)
         if counts[outcome]

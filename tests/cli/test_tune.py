@@ -182,3 +182,34 @@ def test_list_and_explain(brctl: Brctl) -> None:
 def test_quiet_says_only_what_calls_for_somebody(brctl: Brctl) -> None:
     assert brctl("--mock", "h100-mig", "tune", "plan", "--set", "gpu.power_limit=700W", "-q").out == ""
     assert "pending" in brctl("--mock", "h100-mig", "tune", "plan", *LIMIT, "-q").out
+
+
+EXAMPLE = str(Path(__file__).parents[2] / "cluster-config.example.yaml")
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.mark.parametrize("width", [40, 100])
+@pytest.mark.parametrize(
+    ("name", "argv"),
+    [
+        ("tune-plan", ["-c", EXAMPLE, "--as", "gpu001", "--mock", "dgx-h100", "tune", "plan"]),
+        ("tune-plan-cpu-only", ["-c", EXAMPLE, "--as", "store01", "--mock", "cpu-only", "tune", "plan"]),
+        ("tune-list", ["tune", "list"]),
+    ],
+)
+def test_the_screens(
+    brctl: Brctl,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    name: str,
+    argv: list[str],
+    width: int,
+) -> None:
+    """Golden screens; `pytest --golden` writes them anew: look at each before you commit it."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = brctl(*argv).out
+    file = GOLDEN / f"{name}-{width}.txt"
+    if request.config.getoption("--golden"):
+        file.write_text(out)
+    assert out == file.read_text()
+    assert all(len(line) <= width for line in out.splitlines())

@@ -126,7 +126,18 @@ def test_nodes_that_plan_the_same_are_one_group(shown: Any) -> None:
     assert text.startswith("NO ANSWER  n9\n  timeout: no answer within 60 s\n")
     assert "n[1-3]  3 nodes  mock machine m, composed  1 pending\n" in text
     assert "n4  mock machine m, composed  1 refused\n" in text
-    assert text.endswith("6 nodes:  1 no answer  1 refused  3 pending  1 ok\n")
+    assert text.endswith("6 nodes:  1 with nothing done  1 refused  3 pending  1 ok\n")
+
+
+def test_transactions_of_many_nodes(shown: Any) -> None:
+    done = [gpu(0, Outcome.CHANGED, before="700 W", live="650 W")]
+    one = Transaction("20260102-030405", "done", 0.0, "op", "b")
+    alike = [report(f"n{n}", done, transactions=(one,)) for n in (1, 2)]
+    assert "\n20260102-030405: done; " in shown("tune apply", *alike)
+    other = report("n3", done, transactions=(one._replace(id="20260102-030406"),))
+    assert "\na transaction on each: done; " in shown("tune apply", *alike, other)
+    busy = Report("n4", 0.0, 0.0, errors=(NodeError("busy", "another brctl is at work: op", "try again"),))
+    assert shown("tune apply", *alike, busy).startswith("NOT DONE  n4\n  busy: another brctl is at work: op\n  do: try")
 
 
 def test_history(shown: Any) -> None:

@@ -51,7 +51,7 @@ def apply(host: Host, look: Look, request: Request) -> Applied:
     seen = look()
     before = engine.plan(host, seen, request)
     if before.refused:
-        why = "nothing was touched: {} is impossible here".format(step_name(before.refused[0]).replace("  ", " "))
+        why = "nothing was touched: {} is impossible here".format(_called(before.refused[0]))
         left = [_left(change, why) for change in before.changes]
         return Applied(tuple(left))
     if not before.pending:
@@ -144,7 +144,8 @@ class _Run:
         if _stopping.is_set():
             self._fail(step, Outcome.NOT_ATTEMPTED, "the run was ended before its turn")
         elif missing is not None:
-            self._fail(step, Outcome.NOT_ATTEMPTED, "{} failed, without which it cannot be".format(missing))
+            why = "{} failed, without which it cannot be".format(_called(self._failed[missing]))
+            self._fail(step, Outcome.NOT_ATTEMPTED, why)
         elif name not in self._failed:
             done: List[Entry] = []
             try:
@@ -319,6 +320,10 @@ def _release(guard: Optional[Guard]) -> None:
     if guard:
         with contextlib.suppress(OSError):  # it has ended by itself
             guard.release()
+
+
+def _called(change: Change) -> str:
+    return "{} of {}".format(change.key, change.subject.name)
 
 
 def _left(change: Change, why: str) -> Change:

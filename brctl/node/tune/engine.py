@@ -3,7 +3,7 @@
 import pkgutil
 from functools import lru_cache
 from importlib import import_module
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host
@@ -52,8 +52,12 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist)
     steps: List[Step] = []
     for setting in chosen(tune.settings):
+        shared: Dict[int, Tuple[Write, ...]] = {}
         for step in _planned(setting, scene):
-            needed = tuple(_needed(places, step.boot)) if tune.persist else ()
+            # Steps that share their boot writes, as GPUs do, need them alike: not the first of them alone.
+            needed = shared.get(id(step.boot))
+            if needed is None:
+                needed = shared[id(step.boot)] = tuple(_needed(places, step.boot)) if tune.persist else ()
             for write in step.boot:
                 if write.place.kind == "file":
                     foreseen.values[write.place.name] = write.value

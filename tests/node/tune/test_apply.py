@@ -141,7 +141,7 @@ def test_what_is_impossible_touches_nothing(use: Any, tell: Ask, machines: Machi
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)], two=lambda _: [impossible])
     done = tell("tune-apply")
     assert outcomes(done) == [("a", "not attempted"), ("b", "refused")]
-    assert done.changes[0].reason == "nothing was touched: two b is impossible here"
+    assert done.changes[0].reason == "nothing was touched: b of host is impossible here"
     assert machines.calls == []
 
 
@@ -170,7 +170,7 @@ def test_a_failure_stops_what_needs_it_alone(use: Any, tell: Ask, machines: Mach
     assert done.changes[0].reason == (
         "permission denied: run as root; in a container or network namespace it is set on the host"
     )
-    assert done.changes[1].reason == "one  a failed, without which it cannot be"
+    assert done.changes[1].reason == "a of host failed, without which it cannot be"
     assert done.transactions[0].state == "failed"
     assert [(change.key, change.live) for change in tell("tune-rollback").changes] == [("t", "1 2 3")]
 
