@@ -5,13 +5,13 @@ and what several fit is written several times, in that order; but of lines with 
 holds, and the others are ignored. So our files sort last, and have a pattern of their own.
 """
 
-import contextlib
 from fnmatch import fnmatchcase
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..host import Host
 from ..report import Outcome
 from . import Place, Scene, Step, Write, cmdline, file_value
+from .drop_ins import paths
 
 FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
 """Of files of one name, that in the folder that stands first here hides the others."""
@@ -67,14 +67,12 @@ def is_booted(host: Host) -> bool:
 
 
 def read(host: Host) -> Tuple[Line, ...]:
-    """All lines that write something, in the order of their files; what cannot be read is left out."""
-    found: Dict[str, str] = {}
-    for folder in FOLDERS:
-        with contextlib.suppress(OSError):
-            for name in host.listdir(folder) or ():
-                if name.endswith(".conf") and not name.startswith("."):
-                    found.setdefault(name, folder + "/" + name)
-    return tuple(line for name in sorted(found) for line in _lines(host, found[name]))
+    """All lines that write something, in the order of their files; none where their folders cannot be listed."""
+    try:
+        files = paths(host, FOLDERS, ".conf")
+    except OSError:
+        return ()
+    return tuple(line for path in files for line in _lines(host, path))
 
 
 def winner(lines: Sequence[Line], paths: Sequence[str]) -> Optional[Line]:

@@ -50,10 +50,10 @@ def test_the_files_of_tmpfiles(machine: Make) -> None:
             "/usr/lib/tmpfiles.d/c.conf": "w /sys/x - - - - hidden\n",
             "/etc/tmpfiles.d/README": "w /sys/x - - - - none\n",
             "/run/tmpfiles.d/a.conf": {"errno": "EACCES"},
-            "/usr/local/lib/tmpfiles.d": {"errno": "EACCES"},
         },
     )
     assert tmpfiles.read(host) == (tmpfiles.Line("/sys/x", "a b", "/usr/lib/tmpfiles.d/b.conf:3"),)
+    assert tmpfiles.read(machine([], {tmpfiles.FOLDERS[0]: {"errno": "EACCES"}})) == ()
 
 
 def lasting(host: Machine, persist: bool = True, kernel: Optional[str] = None) -> Step:

@@ -20,6 +20,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 from ...host import Host
 from ...report import HOST, Change, Outcome
 from .. import Place, Scene, Setting, Step, Write, file_value, ini, tmpfiles
+from ..drop_ins import paths
 
 LIMITS = "/etc/security/limits.d/99-zz-brctl.conf"
 MANAGER = "/etc/systemd/system.conf.d/99-zz-brctl.conf"
@@ -124,11 +125,9 @@ def _deciding(lines: Sequence[_Line]) -> Tuple[Optional[str], Optional[str]]:
 def _logins(host: Host, want: str) -> _Origin:
     kib = None if want == _UNLIMITED else -(-int(want) // _KIB)
     text = "* - memlock {0}\nroot - memlock {0}\n".format(kib or want)
-    folder = "/etc/security/limits.d"
-    names = sorted(name for name in host.listdir(folder) or () if name.endswith(".conf"))
     return _Origin(
         main=(_file(host, "/etc/security/limits.conf"),),
-        drop_ins=tuple(_file(host, folder + "/" + name) for name in names),
+        drop_ins=tuple(_file(host, path) for path in paths(host, ["/etc/security/limits.d"], ".conf")),
         parse=_limits,
         want=str(kib * _KIB) if kib else want,
         ours=_File(LIMITS, _HEAD + text),
@@ -154,15 +153,11 @@ def _limits(file: _File) -> List[_Line]:
 
 def _services(host: Host, want: str) -> _Origin:
     value = "infinity" if want == _UNLIMITED else want
-    paths = {}
-    for folder in reversed(_MANAGERS):  # the last one hides the others
-        for name in host.listdir(folder + "/system.conf.d") or ():
-            if name.endswith(".conf"):
-                paths[name] = "{}/system.conf.d/{}".format(folder, name)
+    drop_ins = paths(host, [folder + "/system.conf.d" for folder in _MANAGERS], ".conf")
     main = next((file for file in (_file(host, folder + "/system.conf") for folder in _MANAGERS) if file.text), None)
     return _Origin(
         main=(main,) if main else (),
-        drop_ins=tuple(_file(host, paths[name]) for name in sorted(paths)),
+        drop_ins=tuple(_file(host, path) for path in drop_ins),
         parse=_manager,
         want=want,
         ours=_File(MANAGER, "{}[Manager]\nDefaultLimitMEMLOCK={}\n".format(_HEAD, value)),
