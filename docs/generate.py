@@ -74,7 +74,7 @@ def _rows(check):
 
 
 def settings_md() -> str:
-    """Every setting of tune with its title, keys and text; then what is set by hand."""
+    """Every page of `tune explain`: title, keys, and what is to be known."""
     from brctl.node.tune import engine, manual
 
     return "\n".join([_SETTINGS_HEAD, *map(_setting, manual.pages(engine.registry()))])
@@ -86,14 +86,14 @@ _SETTINGS_HEAD = """\
 Made from the settings' own files by `python docs/generate.py`; `brctl tune explain SETTING` prints the same.
 
 They are made in this order. Each value is journalled before it is written, read back after, and taken back by
-`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot. What comes
-last, without a key, brctl does not write, for it could not take it back: the page says what to run.
+`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot. What stands
+last, by hand, brctl does not write, as it could not take it back.
 """
 
 
 def _setting(page):
-    keys = ": " + ", ".join("`tune." + key + "`" for key in page.keys) if page.keys else ""
-    return f"## {page.id}\n\n{page.title}{keys}.\n\n{page.text}\n"
+    keys = ", ".join("`tune." + key + "`" for key in page.keys)
+    return f"## {page.id}\n\n{page.title}{': ' if keys else ''}{keys}.\n\n{page.text.strip()}\n"
 
 
 def config_md() -> str:

@@ -98,7 +98,12 @@ def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> Non
 
 def pages(terminal: Terminal, found: Sequence[Page]) -> None:
     """Print what there is, in the order in which it is made."""
-    columns = (Column("Setting"), Column("Sets", rank=1), Column("Keys of tune", wrap=True))
+    if terminal.console.width < _WIDE:
+        for each in found:
+            terminal.line(Text(each.id, style="bold"))
+            terminal.line(each.title + (f": {', '.join(each.keys)}" if each.keys else ""), 2)
+        return
+    columns = (Column("Setting"), Column("Sets"), Column("Keys of tune", wrap=True))
     terminal.table(columns, [[each.id, each.title, ", ".join(each.keys)] for each in found])
 
 

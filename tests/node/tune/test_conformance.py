@@ -27,7 +27,7 @@ def test_a_setting_is_named_after_its_file_and_says_what_it_is(setting: Setting)
     module = sys.modules[setting.plan.__module__]
     assert module.__name__.rpartition(".")[2].replace("_", "-") == setting.id
     doc = module.__doc__ or ""
-    assert "When not to:" in doc or "when not to" in doc.lower(), "its page says when not to use it"
+    assert "\nWhen not to: " in doc, "its page says when not to use it"
     assert setting.title[0].isupper()
     assert setting.title[-1].isalpha()
     assert setting.keys
