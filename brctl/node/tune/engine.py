@@ -11,7 +11,7 @@ from ..report import HOST, Change, Outcome
 from ..request import Request
 from . import Scene, Setting, Step, Write, journal, settings
 from .foreseen import Foreseen
-from .places import Places, WriteError, same
+from .places import Places, WriteError, in_words, same
 
 
 @lru_cache(maxsize=None)
@@ -84,6 +84,9 @@ def unfinished(host: Host) -> Optional[str]:
 def _planned(setting: Setting, scene: Scene) -> Tuple[Step, ...]:
     try:
         return tuple(setting.plan(scene))
+    except OSError as error:  # a recording that does not have it, a folder that only root may list
+        why = "{}: {}".format(error.filename, in_words(error)) if error.filename else in_words(error)
+        return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)
     except Exception as error:  # a Setting that breaks must not take the others along
         why = "the setting itself failed: {}: {}".format(type(error).__name__, error)
         return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)

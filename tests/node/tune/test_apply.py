@@ -156,6 +156,22 @@ def test_a_setting_that_breaks_is_refused_by_name(use: Any, tell: Ask, machines:
     assert done.changes[1].reason == "the setting itself failed: RuntimeError: a Setting plans, and never writes"
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.ENODATA, "is not in this recording", "/etc/x"), "/etc/x: is not in this recording"),
+        (OSError(errno.EROFS, "Read-only file system"), "read-only here: in a container it is set on the host"),
+    ],
+)
+def test_a_setting_that_cannot_look_says_at_what(use: Any, tell: Ask, error: OSError, reason: str) -> None:
+    def fails(scene: Scene) -> Iterator[Step]:
+        raise error
+
+    use(one=fails)
+    (change,) = tell("tune-plan").changes
+    assert (change.outcome, change.reason) == (Outcome.REFUSED, reason)
+
+
 def test_a_failure_stops_what_needs_it_alone(use: Any, tell: Ask, machines: Machines) -> None:
     machines.refusing["/sys/a"] = errno.EACCES
     use(

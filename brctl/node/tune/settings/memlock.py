@@ -72,12 +72,12 @@ def plan(scene: Scene) -> Iterator[Step]:
     want, host = scene.want.memlock, scene.host
     if want is None:
         return
-    change = Change("memlock", HOST, "logins", Outcome.OK, want, source=_SOURCE)
+    change = Change("memlock", HOST, "memlock of logins", Outcome.OK, want, source=_SOURCE)
     if host.listdir("/etc/security") is None:
         yield Step(change._replace(outcome=Outcome.NA, reason="no PAM here: logins get what their daemon has"))
     else:
         yield _step(_logins(host, want), change)
-    change = change._replace(key="services")
+    change = change._replace(key="memlock of services")
     if not tmpfiles.is_booted(host):
         yield Step(change._replace(outcome=Outcome.NA, reason="systemd does not run here"))
     else:
@@ -161,7 +161,7 @@ def _services(host: Host, want: str) -> _Origin:
         parse=_manager,
         want=want,
         ours=_File(MANAGER, "{}[Manager]\nDefaultLimitMEMLOCK={}\n".format(_HEAD, value)),
-        effect="services keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",
+        effect="services that run keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",
     )
 
 

@@ -36,12 +36,14 @@ def test_nothing_is_wanted(machine: Make) -> None:
 
 def test_both_places(machine: Make) -> None:
     logins, services = steps(machine([], BARE))
-    assert [step.change.key for step in (logins, services)] == ["logins", "services"]
+    assert [step.change.key for step in (logins, services)] == ["memlock of logins", "memlock of services"]
     assert told(logins.change) == told(services.change) == (Outcome.OK, None, None)
     assert lines(logins, LIMITS) == ["* - memlock unlimited", "root - memlock unlimited"]
     assert lines(services, MANAGER) == ["[Manager]", "DefaultLimitMEMLOCK=infinity"]
     assert logins.change.effects == ("sessions that are open keep theirs: log in again",)
-    assert services.change.effects == ("services keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",)
+    assert services.change.effects == (
+        "services that run keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",
+    )
 
 
 def test_written_it_is_as_wanted(machine: Make) -> None:
