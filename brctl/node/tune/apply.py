@@ -86,6 +86,8 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
     log = journal.load(host, name) if name else None
     if log is None or log.state != "unconfirmed":
         raise JournalError("{} is {}".format(name, log.state) if log else "nothing waits for a confirmation")
+    if log.begin.boot_id != journal.boot_id(host):
+        raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(name))
     if log.begin.connection and log.begin.connection == management.came_by(host):
         raise NotStartedError(
             "this is the connection by which the change was made, and no proof that a new one can be had",
@@ -115,7 +117,7 @@ class _Run:
             _release(guard)
             return back
         if guard and self._entries:
-            return self._unconfirmed(guard)
+            return self._unconfirmed(guard) if not _stopping.is_set() else self._ended(guard)
         _release(guard)
         return self.confirmed()
 
@@ -126,6 +128,12 @@ class _Run:
             self._persist()
         changes = self._outcomes()
         return self._end("failed" if self._failed or in_haste else "done", changes)
+
+    def _ended(self, guard: Guard) -> Applied:
+        """Whoever asked is gone, and it may be by what was changed."""
+        back = self._all_back("the run was ended, and nobody is there to confirm it")
+        _release(guard)
+        return back
 
     def _unconfirmed(self, guard: Guard) -> Applied:
         """Nothing lasts before the confirmation, so the plan of now is that without."""
