@@ -128,8 +128,9 @@ def pages(_ctx: typer.Context, _incomplete: str) -> Values:
 def tune_keys(ctx: typer.Context, incomplete: str) -> Values:
     """The keys of the config's tune section, each with the sign that its value follows."""
     above = "tune."
-    found = [(key, says) for key, says in keys(ctx, above + incomplete.removeprefix(above)) if key.startswith(above)]
-    return [(key[len(above) :] + ("" if key.endswith(".") else "="), says) for key, says in found]
+    cut = 0 if incomplete.startswith(above) else len(above)  # it may be left out
+    found = [(key, says) for key, says in keys(ctx, above[:cut] + incomplete) if key.startswith(above)]
+    return [(key[cut:] + ("" if key.endswith(".") else "="), says) for key, says in found]
 
 
 def keys(_ctx: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:
