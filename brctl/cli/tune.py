@@ -11,7 +11,7 @@ import typer
 
 from ..node.request import Tuning, Wanted
 from .common import Command, Common, Group, common, completion
-from .errors import FOUND, CommandError, say
+from .errors import FOUND, INTERRUPTED, CommandError, say, tell
 
 if TYPE_CHECKING:
     from ..node.report import Report
@@ -100,7 +100,11 @@ def apply(
         run = _wanting(run, asked, sets)
         if not yes:
             _ask_first(run)
-        reports = run.ask("tune-apply", meanwhile=lambda: render.prepare(form))
+        try:
+            reports = run.ask("tune-apply", meanwhile=lambda: render.prepare(form))
+        except KeyboardInterrupt:  # the agent finishes the write that it is in, and writes no other
+            tell("interrupted", "`brctl tune history` tells what was done, `brctl tune rollback` takes it back")
+            raise typer.Exit(INTERRUPTED) from None
     render.changes("tune apply", reports, form, run.common.quiet, run.common.verbose)
     tell_reports(reports, form, run.common.quiet)
     _tell_what_waits(run.common, reports, within_s)

@@ -147,6 +147,18 @@ def test_apply_does_not_ask_where_nothing_is_to_do(brctl: Brctl, monkeypatch: py
         assert (result.code, result.err) == (code, "")
 
 
+def test_ctrl_c_says_where_to_look(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(self: object, request: object, *_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("brctl.cli.session.LocalAgent.ask", ask)
+    result = brctl("--mock", "h100-mig", "tune", "apply", "--yes", *LIMIT)
+    assert (result.code, result.out) == (130, "")
+    assert result.err == (
+        "error: interrupted\nhint: `brctl tune history` tells what was done, `brctl tune rollback` takes it back\n"
+    )
+
+
 def test_who_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     for name in ("SUDO_USER", "SSH_CONNECTION"):

@@ -128,24 +128,6 @@ def chosen(text: str) -> str:
     return marked[0] if len(marked) == 1 and len(words) > 1 else text.rstrip("\n")
 
 
-_LONGEST = 60
-_GPU = {"power_limit": "{} W", "locked_clocks": "{} to {} MHz"}
-
-
-def shown(place: Place, value: Optional[str]) -> str:
-    """A value for people: with its unit, `absent`, or of a whole file how long it is."""
-    if value is None:
-        return "not locked" if place.item == "locked_clocks" else "absent"
-    words = " ".join(value.split())
-    if place.item == "persistence_mode":
-        return "on" if words == "1" else "off"
-    if place.item in _GPU:
-        return _GPU[place.item].format(*words.split())
-    if value.startswith("sha256:"):
-        return words[:15]
-    return "{} bytes".format(len(value)) if "\n" in value or len(words) > _LONGEST else words
-
-
 _WORDS = {
     errno.EACCES: "permission denied: run as root; in a container or network namespace it is set on the host",
     errno.EPERM: "not permitted: run as root; in a container or network namespace it is set on the host",

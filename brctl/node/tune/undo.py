@@ -7,7 +7,8 @@ from ..host import Host
 from ..report import HOST, Change, Outcome, Transaction
 from . import journal
 from .journal import Entry, Journal, JournalError, Log, is_ours
-from .places import Places, WriteError, half_written, in_words, same, shown
+from .places import Places, WriteError, half_written, in_words, same
+from .words import shown
 
 BOOT = "brctl-boot.service"
 """Who applies at boot. It sets again what was set, so nobody means it who says `rollback` and no more."""

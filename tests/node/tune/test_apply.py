@@ -478,3 +478,18 @@ def test_one_that_is_cut_short_comes_first(use: Any, tell: Ask, machines: Machin
     assert tell("tune-plan").notes == ("there is no transaction gone",)
     machines.overlay.write(journal.MARKER, name + "\n")  # it had ended
     assert tell("tune-plan").notes == ()
+
+
+def test_whoever_plans_needs_no_root(use: Any, ask: Ask, machines: Machines) -> None:
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    machine = machines.load()
+    read = machine.read
+
+    def reading(path: str) -> Optional[str]:
+        if path.startswith(journal.FOLDER):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return read(path)
+
+    machine.read = reading  # type: ignore[method-assign]
+    plan = ask(machine, "tune-plan")
+    assert (outcomes(plan), plan.notes, plan.errors) == ([("a", "pending")], (), ())

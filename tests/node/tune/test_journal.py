@@ -42,6 +42,18 @@ def test_what_is_written_reads_back(machine: Machine) -> None:
     assert journal.open_id(machine) is None
 
 
+def test_of_one_that_was_cut_short_the_writes_are_told(machine: Machine) -> None:
+    record = begin(machine)
+    record.write(ENTRY._replace(before="1\t2"))
+    record.write(ENTRY._replace(key="b", before=None))
+    told = journal.load(machine, record.id).told()
+    assert told.state == "open"
+    assert [(change.key, change.before, change.live, change.reason) for change in told.changes] == [
+        ("a", "1 2", "3", None),
+        ("b", "absent", "3", "this may be done, in part, or not at all"),
+    ]
+
+
 def test_one_that_waits_stays_open(machine: Machine) -> None:
     record = begin(machine)
     record.end("unconfirmed", "op", ())

@@ -9,7 +9,8 @@ from brctl.node.accel import AcceleratorError
 from brctl.node.deadline import HungError
 from brctl.node.host.machine import Machine
 from brctl.node.tune import Place, file_value
-from brctl.node.tune.places import Places, WriteError, chosen, half_written, in_words, same, shown
+from brctl.node.tune.places import Places, WriteError, chosen, half_written, in_words, same
+from brctl.node.tune.words import shown
 
 KNOB, FILE = Place("knob", "/sys/a"), Place("file", "/etc/a")
 POWER, CLOCKS = Place("gpu", "GPU-x", "power_limit"), Place("gpu", "GPU-x", "locked_clocks")

@@ -1,5 +1,6 @@
 """gpu-clocks: a range that NVML does not tell, so the journal does."""
 
+import errno
 from typing import Any, Callable
 
 from brctl.node.report import Change, Outcome, Report
@@ -70,3 +71,11 @@ def test_what_the_next_boot_gives(ask: Ask, load: Load) -> None:
 
 def test_nothing_wanted_nothing_planned(ask: Ask) -> None:
     assert ask("dgx-h100", "tune-plan", settings=("gpu-clocks",)).changes == ()
+
+
+def test_whoever_plans_needs_no_root(ask: Ask, load: Load) -> None:
+    machine = load("dgx-h100")
+    machine._tree._errors["/var/lib/brctl"] = errno.EACCES
+    machine._tree._resolved.clear()
+    change = of_first(ask(machine, "tune-plan", **WANTED))
+    assert (change.outcome, change.live) == (Outcome.PENDING, None)
