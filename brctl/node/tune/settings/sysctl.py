@@ -142,9 +142,8 @@ def _effects(case: _Case, key: str, change: Change, then: _Fate) -> Iterator[str
         yield lowers
     procps = _fate(case.then.procps, key)
     if not sysctl_keys.same(procps.value or "", then.value or ""):
-        yield "`sysctl --system` makes it {} ({}), and not what the boot does".format(
-            procps.value or "nothing", procps.source
-        )
+        makes = "makes it {0.value} ({0.source})".format(procps) if procps.source else "leaves it alone"
+        yield "`sysctl --system` {}, and not what the boot does".format(makes)
     fitting = [one for one in case.profile if one.kind == "sysctl" and sysctl_files.key_path(one.option) == key]
     if fitting and not sysctl_keys.same(fitting[-1].value, wanted):
         last = procps if tuned.reapplies_sysctl(host) and (procps.source or "").startswith(tuned.REAPPLIED) else None

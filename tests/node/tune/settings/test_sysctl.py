@@ -261,6 +261,10 @@ def test_where_the_two_loaders_differ(machine: Make) -> None:
         "`sysctl --system` makes it 212992 (/etc/sysctl.conf:1), and not what the boot does",
     )
 
+    files = dict(FILES, **{"/etc/sysctl.d/a.conf": "net.core.*=7\n", "/etc/sysctl.d/.b.conf": "-net.core.rmem_max\n"})
+    (step,) = steps(machine([], files), ("net.core.rmem_max", "4194304"))
+    assert step.change.effects == ("`sysctl --system` leaves it alone, and not what the boot does",)
+
 
 def test_a_name_with_dots_is_kept_with_slashes(machine: Make) -> None:
     path = "/proc/sys/net/ipv4/conf/d0.100.200/arp_ignore"
