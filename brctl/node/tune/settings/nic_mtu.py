@@ -79,7 +79,7 @@ def _step(case: Case, name: str) -> Step:
     if case.persist and held.mtu != case.want and kept is None:
         return _refused(change, held.hindrance or "")
     made = [kept] if kept else []
-    made += [also for one in _dragged(case, link) for also in _kept_too(case, one)]
+    made += [also for name in case.stack.all_above(link.name) for also in _kept_too(case, name)]
     return Step(
         change._replace(effects=change.effects + tuple(text for one in made for text in one.effects)),
         live=_writes(case, link),
@@ -102,11 +102,13 @@ def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
     return held, kept
 
 
-def _kept_too(case: Case, link: Link) -> Tuple[Kept, ...]:
+def _kept_too(case: Case, name: str) -> Tuple[Kept, ...]:
     """A VLAN that the files give more than what it stands on would not come up."""
-    want = case.then[link.name]
-    held, kept = _held(case, link, want)
-    return (kept,) if kept and (held.mtu or 0) > want else ()
+    link = case.stack.links[name]
+    if name in case.chosen or link.kind != "vlan":
+        return ()
+    held, kept = _held(case, link, case.want)
+    return (kept,) if kept and (held.mtu or 0) > case.want else ()
 
 
 def _change(name: str, want: int, live: Optional[int] = None) -> Change:

@@ -285,6 +285,12 @@ def test_what_comes_down_with_it_has_to_fit_at_the_next_boot_too(machine: Make, 
     ]
     (step,) = steps(host, 9000, "e1", persist=True)
     assert [write.place.name for write in step.boot] == ["/etc/netplan/90-brctl-e1.yaml"]
+    low = [links("e1", 1400), links("e1.7", 1400, kind="vlan", parent="e1", most=65535)]
+    (step,) = steps(machine(low, owned("e1", "e1.7")), 1400, "e1", persist=True)
+    assert [write.place.name for write in step.boot] == [
+        "/etc/netplan/90-brctl-e1.yaml",
+        "/etc/netplan/90-brctl-e1.7.yaml",
+    ]
 
 
 def test_what_cannot_be_made_to_last(machine: Make, links: Links) -> None:
