@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.request import Tuning, Wanted
 from .common import Command, Common, Group, common, completion
 from .errors import FOUND, INTERRUPTED, CommandError, say, tell
 
 if TYPE_CHECKING:
     from ..node.report import Report
+    from ..node.request import Tuning
     from .fleet import FleetSession
     from .session import Session
 
@@ -47,6 +47,7 @@ def plan(
 ) -> None:
     """Show what is, what the next boot gives, what is wanted, and what making it so would do; write nothing."""
     from .. import render
+    from ..node.request import Tuning
     from .session import session
     from .verdict import tell_reports, tune_code
 
@@ -80,6 +81,7 @@ def apply(
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
+    from ..node.request import Tuning
     from .session import seconds, session
     from .verdict import tell_reports, tune_code
 
@@ -208,6 +210,7 @@ def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) ->
 
     from ..config.wanted import wanted
     from ..node.report import dumps
+    from ..node.request import Wanted
 
     targets = []
     for target in run.targets:
@@ -244,6 +247,8 @@ def _tell_what_waits(given: Common, reports: Sequence[Report], within_s: float) 
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
     """The run about that transaction of each node, None: its newest."""
+    from ..node.request import Tuning
+
     tuning = Tuning(who=_who(), transaction=transaction)
     return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
 
