@@ -2,10 +2,8 @@
 
 import contextlib
 import threading
-from functools import partial
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..deadline import HungError, run_all
 from ..facts import Inventory
 from ..host import Host, detached
 from ..report import Change, Outcome, Transaction
@@ -240,15 +238,15 @@ class _Run:
 def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     """Journal it, do it, read it back. Raises WriteError; then all is as it was before, as far as that can be."""
     change, place = step.change, write.place
-    before = _limited(partial(places.read, place))
+    before = places.read(place)
     entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, step.after)
     try:
         entry = record.write(entry)
     except OSError as error:
         raise WriteError("the journal cannot be written: {}".format(in_words(error))) from None
     try:
-        _limited(partial(places.write, place, write.value))
-        held = _limited(partial(places.read, place))
+        places.write(place, write.value)
+        held = places.read(place)
     except WriteError:
         _mend(places, record, entry)
         raise
@@ -261,27 +259,14 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
 def _mend(places: Places, record: Journal, entry: Entry) -> None:
     """After a refusal: what was written in part is put back, and the write counts as never done."""
     try:
-        held = _limited(partial(places.read, entry.place))
+        held = places.read(entry.place)
         if not same(entry.place, held, entry.before):
             if not half_written(entry.place, held, entry.before, entry.after):
                 return  # it may have been done: rollback will see
-            _limited(partial(places.write, entry.place, entry.before))
+            places.write(entry.place, entry.before)
         record.undone(entry.number)
     except (WriteError, OSError):  # the journal has it, and rollback will try again
         return
-
-
-T = TypeVar("T")
-
-
-def _limited(work: Callable[[], T]) -> T:
-    """In a thread that may hang. Raises WriteError."""
-    (outcome,) = run_all([work])
-    if isinstance(outcome, HungError):
-        raise WriteError(str(outcome))
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
 
 
 def _kept_off(step: Step) -> Change:

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
-from typing import Dict, Optional
+from functools import partial
+from typing import Callable, Dict, Optional, TypeVar
 
 from ..accel import Accelerator, AcceleratorError, Library, Setters
-from ..deadline import HungError
+from ..deadline import HungError, run_all
 from ..host import Host
 from . import Place, journal
 
@@ -26,32 +27,32 @@ class Places:
 
         Locked clocks cannot be read back: they are what the journal says that brctl has last set since the boot.
         """
-        try:
-            if place.kind == "gpu":
-                return self._read_gpu(place)
-            if place.kind == "file":
-                data = self._host.read_bytes(place.name)
-                return None if data is None else data.decode("latin-1")
-            text = self._host.read(place.name)
-        except (OSError, AcceleratorError, HungError) as error:
-            raise WriteError(in_words(error)) from None
-        return None if text is None else chosen(text)
+        return _in_time(partial(self._read, place))
 
     def write(self, place: Place, value: Optional[str]) -> None:
         """Raises WriteError; a knob may then hold a part of it."""
-        try:
-            if place.kind == "gpu":
-                self._write_gpu(place, value)
-            elif place.kind == "knob":
-                if value is None:
-                    raise WriteError("{} cannot be taken away".format(place.name))
-                self._host.write(place.name, value + "\n")
-            elif value is None:
-                self._host.remove(place.name)
-            else:
-                self._host.replace(place.name, value.encode("latin-1"))
-        except (OSError, AcceleratorError, HungError) as error:
-            raise WriteError(in_words(error)) from None
+        _in_time(partial(self._write, place, value))
+
+    def _read(self, place: Place) -> Optional[str]:
+        if place.kind == "gpu":
+            return self._read_gpu(place)
+        if place.kind == "file":
+            data = self._host.read_bytes(place.name)
+            return None if data is None else data.decode("latin-1")
+        text = self._host.read(place.name)
+        return None if text is None else chosen(text)
+
+    def _write(self, place: Place, value: Optional[str]) -> None:
+        if place.kind == "gpu":
+            self._write_gpu(place, value)
+        elif place.kind == "knob":
+            if value is None:
+                raise WriteError("{} cannot be taken away".format(place.name))
+            self._host.write(place.name, value + "\n")
+        elif value is None:
+            self._host.remove(place.name)
+        else:
+            self._host.replace(place.name, value.encode("latin-1"))
 
     def _read_gpu(self, place: Place) -> Optional[str]:
         if place.item == "locked_clocks":
@@ -101,6 +102,19 @@ class Places:
         with contextlib.suppress(AcceleratorError):
             gpu = library.open(index)
             self._gpus[gpu.uuid() or ""] = gpu
+
+
+T = TypeVar("T")
+
+
+def _in_time(work: Callable[[], T]) -> T:
+    """In a thread of its own, which may hang. Raises WriteError."""
+    (outcome,) = run_all([work])
+    if isinstance(outcome, (OSError, AcceleratorError, HungError)):
+        raise WriteError(in_words(outcome)) from None
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def same(place: Place, one: Optional[str], other: Optional[str]) -> bool:

@@ -3,10 +3,12 @@
 import errno
 import os
 import threading
+import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
+from brctl.node import deadline
 from brctl.node.host.machine import Machine
 from brctl.node.report import HOST, Change, Outcome, Report
 from brctl.node.tune import Place, Scene, Setting, Step, Write, apply, engine, file_value, journal
@@ -493,3 +495,24 @@ def test_whoever_plans_needs_no_root(use: Any, ask: Ask, machines: Machines) -> 
     machine.read = reading  # type: ignore[method-assign]
     plan = ask(machine, "tune-plan")
     assert (outcomes(plan), plan.notes, plan.errors) == ([("a", "pending")], (), ())
+
+
+def test_a_write_that_hangs_is_named(use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    monkeypatch.setattr(Machines, "load", _hanging(Machines.load))
+    assert tell("tune-apply").changes[0].reason == "write /sys/a did not return within 0.1 s"
+
+
+def _hanging(load: Callable[[Machines], Machine]) -> Callable[[Machines], Machine]:
+    def loaded(self: Machines) -> Machine:
+        machine = load(self)
+
+        def writing(path: str, text: str) -> None:
+            deadline.calling("write " + path)
+            time.sleep(0.3)
+
+        machine.write = writing  # type: ignore[method-assign]
+        return machine
+
+    return loaded
