@@ -36,7 +36,9 @@ def watch(files: Dict[str, Any], targets: List[str]) -> List[List[str]]:
             write(path, content)
     for target in targets:
         write(target, UNTOUCHED)
-    subprocess.run(["systemd-tmpfiles", "--create", "--boot"], stderr=subprocess.DEVNULL, check=False)
+    # The prefix keeps it away from all else, whatever became of the mounts.
+    command = ["systemd-tmpfiles", "--create", "--boot", "--prefix=/run"]
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)
     lines = tmpfiles.read(Local())
     winners = [tmpfiles.winner(lines, (target,)) for target in targets]
     return [[open(target).read() for target in targets], [line.value if line else UNTOUCHED for line in winners]]
