@@ -1,4 +1,4 @@
-"""Kernel parameters of a network namespace, for real: plan, apply, plan again, roll back."""
+"""Knobs of a real kernel: plan, apply, plan again, roll back. Those of the whole machine are put back."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ pytestmark = pytest.mark.root
 OURS = "/etc/sysctl.d/99-zz-brctl.conf"
 SET_UP = f"""
 mount -t tmpfs none /etc/sysctl.d
+mkdir -p /etc/tmpfiles.d
+mount -t tmpfs none /etc/tmpfiles.d
 mount -t tmpfs none /run
 mount -t tmpfs none /var/lib
 mkdir -p /run/systemd/system
@@ -153,6 +155,37 @@ def test_a_proc_that_is_read_only(node: Node) -> None:
     code, report = node.tune("plan")
     assert (code, outcomes(report)) == (3, dict(zip(KEYS, ["refused", "refused", "ok", "refused"], strict=True)))
     assert report["changes"][0]["reason"] == "not settable here (EROFS): set it on the host"
+
+
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@pytest.fixture
+def _thp() -> Iterator[None]:
+    if not THP.exists():
+        pytest.skip("this kernel has no transparent huge pages")
+    before = THP.read_text()
+    yield
+    THP.write_text(before.partition("[")[2].partition("]")[0])
+
+
+@pytest.mark.usefixtures("_thp")
+def test_a_choice_of_the_kernel_there_and_back(node: Node) -> None:
+    before, other = THP.read_text(), "never" if "[never]" not in THP.read_text() else "madvise"
+    words = ("--set", f"transparent_hugepage={other}", "--only", "transparent-hugepage")
+    code, report = node.tune("apply", "--persist", "--yes", *words)
+    assert (code, outcomes(report)) == (0, {"transparent_hugepage": "changed"})
+    assert f"[{other}]" in THP.read_text()
+    code, report = node.tune("plan", "--persist", *words)
+    assert (code, outcomes(report)) == (0, {"transparent_hugepage": "ok"})
+
+    THP.write_text("always" if other != "always" else "never")
+    if node.run("systemd-tmpfiles", "--create", "--boot", f"--prefix={THP.parent}").returncode != 127:
+        assert f"[{other}]" in THP.read_text()  # as at boot
+    code, report = node.tune("rollback")
+    assert (code, {change["outcome"] for change in report["changes"]} <= {"restored", "conflict"}) == (0, True)
+    assert THP.read_text() == before
+    assert node.run("ls", "/etc/tmpfiles.d").stdout == ""
 
 
 @pytest.fixture
