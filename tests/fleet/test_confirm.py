@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,4 +181,22 @@ def test_a_cache_that_is_gone_does_not_matter(cluster: Cluster, before: list[Any
     assert mtu(cluster) == 1400
     until(lambda: mtu(cluster) == 1500, 10)
     until(lambda: not guards(cluster), 5)
+    assert picture(cluster) == before
+
+
+def test_sudo_does_not_hide_who_came(cluster: Cluster, before: list[Any]) -> None:
+    """It takes SSH_CONNECTION out of the agent's environment; it stands in its own, and in sshd's sockets."""
+    if not shutil.which("sudo"):
+        pytest.skip("there is no sudo")
+    line = "op:*:4242:4242::/run/op-home:/bin/sh"
+    cluster.on(NODE, "sh", "-c", f"mkdir -p /run/op-home; (cat /etc/passwd; echo '{line}') >/run/passwd")
+    cluster.on(NODE, "sh", "-c", "mount --bind /run/passwd /etc/passwd; echo 'op ALL=(root) NOPASSWD: ALL' >/run/op")
+    cluster.on(NODE, "mount", "--bind", "/run/op", "/etc/sudoers")
+    config = str(cluster.config("user: op, sudo: true"))
+    wanted = ["--set", "network.mtu=1400", "--set", "network.interfaces=eth0", "--only", "nic-mtu"]
+    run = cluster.run(sys.executable, "-m", "brctl", "-c", config, "-w", NAME, "-o", "json", "tune", "plan", *wanted)
+    cluster.on(NODE, "umount", "/etc/passwd", "/etc/sudoers")
+    (change,) = run.reports[NAME]["changes"]
+    assert run.code == 1
+    assert change["effects"][-1] == "this host is reached by it (ssh from 10.77.255.254): needs --allow-mgmt"
     assert picture(cluster) == before
