@@ -132,7 +132,8 @@ def _two_gpus() -> Plain:
 
     plain: Plain = machines._decode(machines._find("dgx-h100"))
     plain["nvml"]["gpus"] = plain["nvml"]["gpus"][:2]
-    kept = ["/proc/sys/kernel/", "/proc/driver/", *(gpu["pci_bus_id"] for gpu in plain["nvml"]["gpus"])]
+    addresses = [gpu["pci_bus_id"] for gpu in plain["nvml"]["gpus"]]
+    kept = ["/proc/sys/kernel/", "/proc/sys/net/", "/proc/driver/", *addresses]
     files = plain["files"].items()
     return dict(plain, commands={}, files={path: text for path, text in files if any(each in path for each in kept)})
 
