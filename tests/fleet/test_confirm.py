@@ -184,6 +184,18 @@ def test_a_cache_that_is_gone_does_not_matter(cluster: Cluster, before: list[Any
     assert picture(cluster) == before
 
 
+def test_a_bundle_that_is_in_no_file(cluster: Cluster, before: list[Any]) -> None:
+    """Where the cache cannot be used, the guard has its modules from the agent's memory, and outlives that too."""
+    cluster.on(NODE, "sh", "-c", "rm -rf /var/cache/brctl; mkdir -m 777 /var/cache/brctl")
+    run = cluster.run(*applying(cluster, 1400, "3s"))
+    assert (run.code, len(run.reports[NAME]["notes"])) == (0, 1)
+    until(lambda: mtu(cluster) == 1500, 10)
+    until(lambda: not guards(cluster), 5)
+    cluster.on(NODE, "rmdir", "/var/cache/brctl")
+    assert picture(cluster) == before
+    assert states(cluster) == ["rolled back"]
+
+
 def test_sudo_does_not_hide_who_came(cluster: Cluster, before: list[Any]) -> None:
     """It takes SSH_CONNECTION out of the agent's environment; it stands in its own, and in sshd's sockets."""
     if not shutil.which("sudo"):
