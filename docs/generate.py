@@ -73,6 +73,29 @@ def _rows(check):
     return "".join(row.format(threshold) for threshold in check.thresholds)
 
 
+def settings_md() -> str:
+    """Every page of `tune explain`: title, keys, and what is to be known."""
+    from brctl.node.tune import engine, manual
+
+    return "\n".join([_SETTINGS_HEAD, *map(_setting, manual.pages(engine.registry()))])
+
+
+_SETTINGS_HEAD = """\
+# Settings
+
+Made from the settings' own files by `python docs/generate.py`; `brctl tune explain SETTING` prints the same.
+
+They are made in this order. Each value is journalled before it is written, read back after, and taken back by
+`brctl tune rollback` where the machine still holds it. With `--persist` it also holds after the next boot. What stands
+last, by hand, brctl does not write, as it could not take it back.
+"""
+
+
+def _setting(page):
+    keys = ", ".join("`tune." + key + "`" for key in page.keys)
+    return f"## {page.id}\n\n{page.title}{': ' if keys else ''}{keys}.\n\n{page.text.strip()}\n"
+
+
 def config_md() -> str:
     """Every key of the config."""
     import config_keys
@@ -141,6 +164,7 @@ PAGES = {
     "show.svg": show_svg,
     "checks.md": checks_md,
     "comm.md": comm_md,
+    "settings.md": settings_md,
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,

@@ -12,11 +12,18 @@ from brctl.node import facts, report
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _MODULES = (facts, report, discover, drain, listing)
-_KINDS = {name: kind for module in _MODULES for name, kind in vars(module).items() if isinstance(kind, type)}
+
+
+def _name(kind: type[Any]) -> str:
+    """Of its definition: two classes are called Outcome, each at its place."""
+    return "ChangeOutcome" if kind is report.Outcome else kind.__name__
+
+
+_KINDS = {_name(kind): kind for module in _MODULES for kind in vars(module).values() if isinstance(kind, type)}
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of what `--output json` prints for the commands of node-manager."""
+    """The JSON Schema of what `--output json` prints for the commands of node-manager and tune."""
     definitions: dict[str, Any] = {}
     kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery)
     reports, row, outcome, discovery = (_define(kind, definitions) for kind in kinds)
@@ -68,7 +75,11 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
   `drained`, one [Outcome](#outcome) a node that is critical; with `check --discover` also `discovery`;
 - of `node-manager list`: `nodes`, one [Row](#row) each;
 - of `node-manager drain` and `resume`: `nodes`, one [Outcome](#outcome) each;
-- of `node-manager discover`: `discovery`, a [Discovery](#discovery).
+- of `node-manager discover`: `discovery`, a [Discovery](#discovery);
+- of `tune plan`, `apply`, `rollback`, `confirm` and `history`: `reports`, one [Report](#report) a node, with its
+  `changes` or `transactions`;
+- of `tune list`: `settings`, each with `id`, `title` and `keys` of the config (none: it is set by hand);
+- of `tune explain`: `setting`, the same with its `text`, a list of paragraphs.
 
 Within a schema version fields are added, never removed or changed.
 `null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What
@@ -77,13 +88,14 @@ could not be read has an entry in `problems`, and its checks are `unknown`.
 
 
 def _define(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    reference = {"$ref": f"#/$defs/{kind.__name__}"}
-    if kind.__name__ in definitions:
+    name = _name(kind)
+    reference = {"$ref": f"#/$defs/{name}"}
+    if name in definitions:
         return reference
     if issubclass(kind, Enum):
-        definitions[kind.__name__] = {"enum": [member.value for member in kind], "description": _summary(kind)}
+        definitions[name] = {"enum": [member.value for member in kind], "description": _summary(kind)}
         return reference
-    definitions[kind.__name__] = definition = {"type": "object", "description": _summary(kind)}
+    definitions[name] = definition = {"type": "object", "description": _summary(kind)}
     documents = _field_docs(kind)
     hints = get_type_hints(kind)
     definition["required"] = list(hints)
@@ -113,7 +125,7 @@ def _words(hint: Any) -> str:
         return f"{_words(arguments[0])} or null"
     if origin is tuple:
         return f"list of {_words(arguments[0])}"
-    return _SIMPLE[hint] if hint in _SIMPLE else f"[{hint.__name__}](#{hint.__name__.lower()})"
+    return _SIMPLE[hint] if hint in _SIMPLE else f"[{_name(hint)}](#{_name(hint).lower()})"
 
 
 def _summary(kind: type[Any]) -> str:

@@ -150,11 +150,19 @@ def settings(_ctx: typer.Context, _incomplete: str) -> Values:
     return [(setting.id, setting.title) for setting in registry()]
 
 
+def pages(_ctx: typer.Context, _incomplete: str) -> Values:
+    """What `tune explain` has a page of."""
+    from ..node.tune import engine, manual
+
+    return [(page.id, page.title) for page in manual.pages(engine.registry())]
+
+
 def tune_keys(ctx: typer.Context, incomplete: str) -> Values:
     """The keys of the config's tune section, each with the sign that its value follows."""
     above = "tune."
-    found = [(key, says) for key, says in keys(ctx, above + incomplete.removeprefix(above)) if key.startswith(above)]
-    return [(key[len(above) :] + ("" if key.endswith(".") else "="), says) for key, says in found]
+    cut = 0 if incomplete.startswith(above) else len(above)  # it may be left out
+    found = [(key, says) for key, says in keys(ctx, above[:cut] + incomplete) if key.startswith(above)]
+    return [(key[cut:] + ("" if key.endswith(".") else "="), says) for key, says in found]
 
 
 def keys(_ctx: typer.Context, incomplete: str) -> Iterable[tuple[str, str]]:

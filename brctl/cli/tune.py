@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.request import Tuning, Wanted
 from .common import Command, Common, FleetCommand, Group, common, completion
-from .errors import FOUND, CommandError, say
+from .errors import FOUND, INTERRUPTED, CommandError, say, tell
 from .tune_env import env
 
 if TYPE_CHECKING:
     from ..node.report import Report
+    from ..node.request import Tuning
     from .fleet import FleetSession
     from .session import Session
 
@@ -48,6 +48,7 @@ def plan(
 ) -> None:
     """Show what is, what the next boot gives, what is wanted, and what making it so would do; write nothing."""
     from .. import render
+    from ..node.request import Tuning
     from .session import session
     from .verdict import tell_reports, tune_code
 
@@ -89,6 +90,7 @@ def apply(
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
+    from ..node.request import Tuning
     from .session import seconds, session
     from .verdict import tell_reports, tune_code
 
@@ -111,7 +113,11 @@ def apply(
         if not yes:
             _ask_first(run)
         render.prepare(form)
-        reports = rolling()
+        try:
+            reports = rolling()
+        except KeyboardInterrupt:  # the agent finishes the write that it is in, and writes no other
+            tell("interrupted", "`brctl tune history` tells what was done, `brctl tune rollback` takes it back")
+            raise typer.Exit(INTERRUPTED) from None
     render.changes("tune apply", reports, form, run.common.quiet, run.common.verbose)
     tell_reports(reports, form, run.common.quiet)
     _tell_what_waits(run.common, reports, within_s)
@@ -172,27 +178,27 @@ def history(ctx: typer.Context, transaction: str | None = TRANSACTION) -> None:
 
 @app.command("list", cls=Command)
 def list_(ctx: typer.Context) -> None:
-    """List the settings, in the order in which they are made, with the keys of the config that they make true."""
+    """List the settings in the order in which they are made, with their config keys; then what is set by hand."""
     from .. import render
-    from ..node.tune.engine import registry
+    from ..node.tune import engine, manual
 
-    render.settings(registry(), common(ctx).form("table", "json", "yaml"))
+    render.pages(manual.pages(engine.registry()), common(ctx).form("table", "json", "yaml"))
 
 
 @app.command(cls=Command)
 def explain(
     ctx: typer.Context,
     setting: str = typer.Argument(
-        ..., metavar="SETTING", help="One of `tune list`.", autocompletion=completion("settings")
+        ..., metavar="SETTING", help="One of `tune list`.", autocompletion=completion("pages")
     ),
 ) -> None:
-    """Say what a setting does, how it lasts, and when not to use it."""
+    """Say what a setting does, how it lasts, and when not to use it; or, of what brctl does not write, what to run."""
     from .. import render
-    from ..node.tune.engine import registry
+    from ..node.tune import engine, manual
 
-    (name,) = _settings([setting], [])
-    chosen = next(each for each in registry() if each.id == name)
-    render.setting(chosen, common(ctx).form("table", "json", "yaml"))
+    pages = {page.id: page for page in manual.pages(engine.registry())}
+    _check_names([setting], list(pages))
+    render.page(pages[setting], common(ctx).form("table", "json", "yaml"))
 
 
 def _after(command: str, ctx: typer.Context, transaction: str | None) -> None:
@@ -212,20 +218,25 @@ def _after(command: str, ctx: typer.Context, transaction: str | None) -> None:
 
 def _settings(only: Sequence[str], skip: Sequence[str]) -> tuple[str, ...]:
     """The ids that are meant. Raises CommandError: there is no such setting, or none is left."""
-    import difflib
-
     from ..node.tune.engine import registry
 
     known = [setting.id for setting in registry()]
-    for name in (*only, *skip):
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`brctl tune list` shows them"
-            raise CommandError(f"there is no setting {name}", hint)
+    _check_names((*only, *skip), known)
     chosen = tuple(name for name in known if (not only or name in only) and name not in skip)
     if not chosen:
         raise CommandError("--only and --skip leave no setting")
     return chosen
+
+
+def _check_names(names: Sequence[str], known: Sequence[str]) -> None:
+    """Raises CommandError."""
+    import difflib
+
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`brctl tune list` shows them"
+            raise CommandError(f"there is no setting {name}", hint)
 
 
 def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) -> Session | FleetSession:
@@ -234,6 +245,7 @@ def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) ->
 
     from ..config.wanted import wanted
     from ..node.report import dumps
+    from ..node.request import Wanted
 
     targets = []
     for target in run.targets:
@@ -270,6 +282,8 @@ def _tell_what_waits(given: Common, reports: Sequence[Report], within_s: float) 
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
     """The run about that transaction of each node, None: its newest."""
+    from ..node.request import Tuning
+
     tuning = Tuning(who=_who(), transaction=transaction)
     return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
 

@@ -198,7 +198,7 @@ class NodeError(NamedTuple):
     """Unreachable: `refused`, `dns`, `no-route`, `no-banner`, `timeout`, `mtu` (a path MTU black hole), `overloaded`,
     `host-key-changed`, `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `mtu`,
     `no-python`, `python-too-old`, `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`,
-    `busy` (not cleaned while a tuning transaction is open). Ctrl-C: `interrupted`,
+    `busy` (another brctl holds the lock, or a transaction is open), `tune-error`, `pair-error`. Ctrl-C: `interrupted`,
     `not-asked`. Of a change in batches: `not-attempted`, `not-drained`."""
     message: str
     hint: Optional[str] = None

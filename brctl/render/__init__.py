@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..fleet.drain import Outcome
     from ..fleet.listing import Row
     from ..node.report import Report
-    from ..node.tune import Setting
+    from ..node.tune.manual import Page
     from .terminal import Terminal
 
 
@@ -115,29 +115,26 @@ def history(reports: Sequence[Report], form: str, verbose: bool) -> None:
     return tables(terminal, _heard(terminal, reports), verbose)
 
 
-def settings(found: Sequence[Setting], form: str) -> None:
-    """What `tune` sets."""
+def pages(found: Sequence[Page], form: str) -> None:
+    """What `tune` sets, and what it has a page of besides."""
     if form != "table":
         plain = [{"id": each.id, "title": each.title, "keys": list(each.keys)} for each in found]
         return _data({"command": "tune list", "settings": plain}, form)
     from .terminal import Terminal
-    from .tune import settings as table
+    from .tune import pages as table
 
     return table(Terminal(), found)
 
 
-def setting(it: Setting, form: str) -> None:
+def page(it: Page, form: str) -> None:
     """One of them, in its own words."""
-    from .tune import pages
-
-    text = pages(it)
     if form != "table":
-        told = {"id": it.id, "title": it.title, "keys": list(it.keys), "text": text}
+        told = {"id": it.id, "title": it.title, "keys": list(it.keys), "text": it.text.split("\n\n")}
         return _data({"command": "tune explain", "setting": told}, form)
     from .terminal import Terminal
-    from .tune import setting as page
+    from .tune import page as text
 
-    return page(Terminal(), it)
+    return text(Terminal(), it)
 
 
 def benchmark(report: Report, figures: Mapping[str, str], form: str, quiet: bool, verbose: bool) -> None:

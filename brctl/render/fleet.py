@@ -18,6 +18,8 @@ from .terminal import STYLES, Column, Terminal, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody."""
+_ANSWERED = ("busy", "tune-error")
+"""Errors of nodes that answer, and say why they did nothing."""
 _LONGEST_SET = 300
 """Characters of a node set; irregular names of a large cluster would fill the screen."""
 _FEW = 4
@@ -56,7 +58,8 @@ def unreachable(terminal: Terminal, reports: Sequence[Report], verbose: bool) ->
     """Print the nodes that gave no Report, by kind of error, with what to do about it."""
     for silence in silences(reports):
         error, speaker = silence.error, f"{silence.speaker}: " if silence.speaker else ""
-        terminal.line(Text.assemble(("NO ANSWER  ", "bold red"), (_set(silence.nodes, verbose), "bold")))
+        word = "NOT DONE  " if error.kind in _ANSWERED else "NO ANSWER  "
+        terminal.line(Text.assemble((word, "bold red"), (_set(silence.nodes, verbose), "bold")))
         terminal.line(f"{error.kind}: {speaker}{error.message}", _INDENT)
         if error.hint:
             terminal.line(Text.assemble(("do: ", "bold"), error.hint), _INDENT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from ..node.report import HOST, Change, Outcome, Report, Transaction
-from ..node.tune import Setting
+from ..node.tune.manual import Page
 from .terminal import Column, Terminal, mocked
 
 _STYLES = {
@@ -45,6 +44,7 @@ _MILDEST_FIRST = (
     Outcome.REFUSED,
 )
 _AS_WANTED = "as wanted"
+_EACH = "a transaction on each"
 
 
 class Row(NamedTuple):
@@ -67,10 +67,13 @@ def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: 
     unreachable(terminal, reports, verbose)
     for each in group([report for report in reports if not report.errors], _content):
         nodes = f"{each.nodes}  {len(each.reports)} nodes" if len(each.reports) > 1 else each.nodes
-        _node(terminal, command, each.reports[0], nodes, quiet, verbose)
+        report = each.reports[0]
+        if len({tuple(it.id for it in other.transactions) for other in each.reports}) > 1:
+            report = report._replace(transactions=tuple(it._replace(id=_EACH) for it in report.transactions))
+        _node(terminal, command, report, nodes, quiet, verbose)
     counts = Counter(_worst(report) for report in reports if not report.errors)
     silent = sum(bool(report.errors) for report in reports)
-    words = ([(f"{silent} no answer", "bold red")] if silent else []) + [
+    words = ([(f"{silent} with nothing done", "bold red")] if silent else []) + [
         (f"{counts[outcome]} {outcome.value}", _STYLES[outcome])
         for outcome in reversed(_MILDEST_FIRST)
         if counts[outcome]
@@ -93,29 +96,29 @@ def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> Non
                 terminal.table(_HISTORY, [_history_row(transaction) for transaction in report.transactions])
 
 
-def settings(terminal: Terminal, found: Sequence[Setting]) -> None:
+def pages(terminal: Terminal, found: Sequence[Page]) -> None:
     """Print what there is, in the order in which it is made."""
-    columns = (Column("Setting"), Column("Sets", rank=1), Column("Keys of tune", wrap=True))
+    if terminal.console.width < _WIDE:
+        for each in found:
+            terminal.line(Text(each.id, style="bold"))
+            terminal.line(each.title + (f": {', '.join(each.keys)}" if each.keys else ""), 2)
+        return
+    columns = (Column("Setting"), Column("Sets"), Column("Keys of tune", wrap=True))
     terminal.table(columns, [[each.id, each.title, ", ".join(each.keys)] for each in found])
 
 
-def setting(terminal: Terminal, it: Setting) -> None:
-    """Print the page of one."""
+def page(terminal: Terminal, it: Page) -> None:
+    """Print one."""
     terminal.line(Text.assemble((it.id, "bold"), f"  {it.title}"))
-    terminal.line(f"keys of tune: {', '.join(it.keys)}")
-    for paragraph in pages(it):
+    if it.keys:
+        terminal.line(f"keys of tune: {', '.join(it.keys)}")
+    for paragraph in it.text.split("\n\n"):
         terminal.line()
         if paragraph.startswith(" ") or "\n " in paragraph:  # commands stand as they are
             for line in paragraph.splitlines():
                 terminal.line(line)
         else:
             terminal.line(" ".join(paragraph.split()))
-
-
-def pages(it: Setting) -> list[str]:
-    """The paragraphs of the docstring of its file."""
-    module = sys.modules[it.plan.__module__]
-    return [paragraph for paragraph in (module.__doc__ or "").strip("\n").split("\n\n") if paragraph.strip()]
 
 
 def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bool, verbose: bool) -> None:

@@ -204,6 +204,22 @@ def test_keys(complete: Complete, typed: str, keys: list[str]) -> None:
     assert complete(f"brctl config explain {typed}") == keys
 
 
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("tune plan --only gpu-", ["gpu-persistence", "gpu-power-limit", "gpu-clocks"]),
+        ("tune apply --skip nic", ["nic-mtu"]),
+        ("tune explain p", ["pfc", "pcie-read-size"]),
+        ("tune plan --set net", ["network."]),
+        ("tune plan --set network.m", ["network.mtu="]),
+        ("tune plan --set sysctl.net.core.r", ["sysctl.net.core.rmem_max="]),
+        ("tune plan --set tune.network.m", ["tune.network.mtu="]),
+    ],
+)
+def test_settings_and_their_keys(complete: Complete, typed: str, words: list[str]) -> None:
+    assert complete(f"brctl {typed}") == words
+
+
 def test_the_other_entry_point(complete: Complete) -> None:
     assert complete("br-node-manager --fail-on w", "node-manager", "check") == ["warn"]
     assert complete("br-node-manager --config cluster-config.yaml --as l", "node-manager", "check") == ["login"]

@@ -41,7 +41,7 @@ PidFile none
 _JUMP = _SSHD.replace("Port 22", "Port 2222") + "MaxStartups 5:60:20\n"
 _NODE = """\
 hostname gpu{i}
-for folder in /run /var/cache /var/tmp /usr/local/bin; do mount -t tmpfs tmpfs $folder; done
+for folder in /run /var/cache /var/lib /var/tmp /usr/local/bin; do mount -t tmpfs tmpfs $folder; done
 chmod 1777 /var/tmp
 mkdir -p /run/sshd /run/pyenv
 cp {folder}/user_key.pub /run/keys
@@ -238,6 +238,11 @@ class Cluster:
         found = [_command_line(pid) for pid in _run("ip", "netns", "pids", self.switch).split()]
         kept = ("[mux]", " -W [", "create_server")  # the connections, those through the jump host, and a helper
         return sorted(line for line in found if line and not any(word in line for word in kept))
+
+    def pids(self, name: str) -> list[int]:
+        """Of what runs on the admin host by that name."""
+        every = map(int, _run("ip", "netns", "pids", self.switch).split())
+        return [pid for pid in every if Path(f"/proc/{pid}/comm").read_text().strip() == name]
 
     # What is done on a node.
 

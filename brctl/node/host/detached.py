@@ -21,11 +21,10 @@ _READY_S = 20.0
 """For a Python to start and load all that it needs, on a machine that is busy."""
 _GLANCE_S = 0.02
 _SYSTEMD = ("systemd-run", "--quiet", "--collect", "--property=OOMScoreAdjust=-500", "--")
-_STEPS = (
-    ("/slurm", "it runs in a step of Slurm, which ends all that is in it"),
-    ("/kubepods", "it runs in a pod, which ends all that is in it"),
-)
-"""Of /proc/self/cgroup: who owns the control group, and what that means."""
+_SLURM = "it runs in a step of Slurm, which ends all that is in it"
+_POD = "it runs in a pod, which ends all that is in it"
+_STEPS = (("/slurm", _SLURM), ("SLURM_STEP_ID=", _SLURM), ("/kubepods", _POD), ("KUBERNETES_SERVICE_HOST=", _POD))
+"""Of /proc/self/cgroup, and of the environment where a namespace hides that: who ends us, and what that means."""
 
 
 class NotStartedError(Exception):
@@ -50,8 +49,8 @@ def dies_with_us(host: Host) -> Optional[str]:
     """Why a process that is started here would not outlive us; None: it would. Raises OSError."""
     if host.mock or _has_systemd(host):
         return None
-    groups = host.read("/proc/self/cgroup") or ""
-    return next((reason for part, reason in _STEPS if part in groups), None)
+    told = "".join(host.read("/proc/self/" + name) or "" for name in ("cgroup", "environ"))
+    return next((reason for part, reason in _STEPS if part in told), None)
 
 
 def start(host: Host, module: str, arguments: Sequence[str]) -> Pipe:

@@ -1,6 +1,7 @@
 """What the agent does for the commands of `tune`."""
 
 import time
+from itertools import islice
 from typing import Callable, Dict, Optional
 
 from ..host import BusyError, Host
@@ -11,6 +12,8 @@ from . import apply, engine, journal, undo
 from .places import in_words
 
 _BLANK = Report("", 0.0, 0.0)
+_MOST = 100
+"""Transactions that `history` tells of; an older one is asked for by its id."""
 
 
 def answer(host: Host, request: Request) -> Report:
@@ -57,7 +60,7 @@ def _rollback(host: Host, request: Request) -> Report:
 
 def _history(host: Host, request: Request) -> Report:
     name = request.tune.transaction
-    found = (journal.load(host, name),) if name else tuple(journal.logs(host))
+    found = (journal.load(host, name),) if name else islice(journal.logs(host), _MOST)
     return _BLANK._replace(transactions=tuple(log.told() for log in found))
 
 

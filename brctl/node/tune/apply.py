@@ -2,10 +2,8 @@
 
 import contextlib
 import threading
-from functools import partial
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..deadline import HungError, run_all
 from ..facts import Inventory
 from ..host import Host, detached
 from ..report import Change, Outcome, Transaction
@@ -51,7 +49,7 @@ def apply(host: Host, look: Look, request: Request) -> Applied:
     seen = look()
     before = engine.plan(host, seen, request)
     if before.refused:
-        why = "nothing was touched: {} is impossible here".format(step_name(before.refused[0]).replace("  ", " "))
+        why = "nothing was touched: {} is impossible here".format(_called(before.refused[0]))
         left = [_left(change, why) for change in before.changes]
         return Applied(tuple(left))
     if not before.pending:
@@ -86,6 +84,8 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
     log = journal.load(host, name) if name else None
     if log is None or log.state != "unconfirmed":
         raise JournalError("{} is {}".format(name, log.state) if log else "nothing waits for a confirmation")
+    if log.begin.boot_id != journal.boot_id(host):
+        raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(name))
     if log.begin.connection and log.begin.connection == management.came_by(host):
         raise NotStartedError(
             "this is the connection by which the change was made, and no proof that a new one can be had",
@@ -115,7 +115,7 @@ class _Run:
             _release(guard)
             return back
         if guard and self._entries:
-            return self._unconfirmed(guard)
+            return self._unconfirmed(guard) if not _stopping.is_set() else self._ended(guard)
         _release(guard)
         return self.confirmed()
 
@@ -126,6 +126,12 @@ class _Run:
             self._persist()
         changes = self._outcomes()
         return self._end("failed" if self._failed or in_haste else "done", changes)
+
+    def _ended(self, guard: Guard) -> Applied:
+        """Whoever asked is gone, and it may be by what was changed."""
+        back = self._all_back("the run was ended, and nobody is there to confirm it")
+        _release(guard)
+        return back
 
     def _unconfirmed(self, guard: Guard) -> Applied:
         """Nothing lasts before the confirmation, so the plan of now is that without."""
@@ -144,7 +150,8 @@ class _Run:
         if _stopping.is_set():
             self._fail(step, Outcome.NOT_ATTEMPTED, "the run was ended before its turn")
         elif missing is not None:
-            self._fail(step, Outcome.NOT_ATTEMPTED, "{} failed, without which it cannot be".format(missing))
+            why = "{} failed, without which it cannot be".format(_called(self._failed[missing]))
+            self._fail(step, Outcome.NOT_ATTEMPTED, why)
         elif name not in self._failed:
             done: List[Entry] = []
             try:
@@ -161,7 +168,11 @@ class _Run:
 
     def _persist(self) -> None:
         """On a plan of now, of the Settings that are whole: what lasts must not be what this machine refuses."""
-        broken = {change.setting for change in self._failed.values()}
+        broken = {change.setting: change.key for change in self._failed.values()}
+        for step in self._plan.pending:
+            if step.boot and step.change.setting in broken and step_name(step.change) not in self._failed:
+                why = "not made to last, as {} failed".format(broken[step.change.setting])
+                self._fail(step, Outcome.NOT_ATTEMPTED, why)
         names = [setting.id for setting in engine.chosen(self._request.tune.settings) if setting.id not in broken]
         if not names:
             return
@@ -227,15 +238,15 @@ class _Run:
 def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     """Journal it, do it, read it back. Raises WriteError; then all is as it was before, as far as that can be."""
     change, place = step.change, write.place
-    before = _limited(partial(places.read, place))
+    before = places.read(place)
     entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, step.after)
     try:
         entry = record.write(entry)
     except OSError as error:
         raise WriteError("the journal cannot be written: {}".format(in_words(error))) from None
     try:
-        _limited(partial(places.write, place, write.value))
-        held = _limited(partial(places.read, place))
+        places.write(place, write.value)
+        held = places.read(place)
     except WriteError:
         _mend(places, record, entry)
         raise
@@ -248,27 +259,14 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
 def _mend(places: Places, record: Journal, entry: Entry) -> None:
     """After a refusal: what was written in part is put back, and the write counts as never done."""
     try:
-        held = _limited(partial(places.read, entry.place))
+        held = places.read(entry.place)
         if not same(entry.place, held, entry.before):
             if not half_written(entry.place, held, entry.before, entry.after):
                 return  # it may have been done: rollback will see
-            _limited(partial(places.write, entry.place, entry.before))
+            places.write(entry.place, entry.before)
         record.undone(entry.number)
     except (WriteError, OSError):  # the journal has it, and rollback will try again
         return
-
-
-T = TypeVar("T")
-
-
-def _limited(work: Callable[[], T]) -> T:
-    """In a thread that may hang. Raises WriteError."""
-    (outcome,) = run_all([work])
-    if isinstance(outcome, HungError):
-        raise WriteError(str(outcome))
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
 
 
 def _kept_off(step: Step) -> Change:
@@ -315,6 +313,10 @@ def _release(guard: Optional[Guard]) -> None:
     if guard:
         with contextlib.suppress(OSError):  # it has ended by itself
             guard.release()
+
+
+def _called(change: Change) -> str:
+    return "{} of {}".format(change.key, change.subject.name)
 
 
 def _left(change: Change, why: str) -> Change:

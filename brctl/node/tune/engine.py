@@ -3,7 +3,7 @@
 import pkgutil
 from functools import lru_cache
 from importlib import import_module
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host
@@ -11,7 +11,7 @@ from ..report import HOST, Change, Outcome
 from ..request import Request
 from . import Scene, Setting, Step, Write, journal, settings
 from .foreseen import Foreseen
-from .places import Places, WriteError, same
+from .places import Places, WriteError, in_words, same
 
 
 @lru_cache(maxsize=None)
@@ -52,8 +52,12 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist, request.comm)
     steps: List[Step] = []
     for setting in chosen(tune.settings):
+        shared: Dict[int, Tuple[Write, ...]] = {}
         for step in _planned(setting, scene):
-            needed = tuple(_needed(places, step.boot)) if tune.persist else ()
+            # Steps that share their boot writes, as GPUs do, need them alike: not the first of them alone.
+            needed = shared.get(id(step.boot))
+            if needed is None:
+                needed = shared[id(step.boot)] = tuple(_needed(places, step.boot)) if tune.persist else ()
             for write in step.boot:
                 if write.place.kind == "file":
                     foreseen.values[write.place.name] = write.value
@@ -62,14 +66,16 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
 
 
 def unfinished(host: Host) -> Optional[str]:
-    """What to do first where a transaction has not ended; None: nothing. Raises OSError."""
-    name = journal.open_id(host)
-    if name is None:
-        return None
+    """What to do first where a transaction has not ended; None: nothing, or root alone may know."""
     try:
-        log = journal.load(host, name)
+        name = journal.open_id(host)
+        log = journal.load(host, name) if name else None
     except journal.JournalError as error:
         return str(error)
+    except OSError:  # whoever plans needs no root; whoever applies cannot write then
+        return None
+    if log is None or log.state not in ("open", "unconfirmed"):  # it ended, and was killed then
+        return None
     if log.state == "unconfirmed":
         return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
     return "{} by {} was cut short: `tune rollback` takes back what it did".format(name, log.begin.who)
@@ -78,6 +84,9 @@ def unfinished(host: Host) -> Optional[str]:
 def _planned(setting: Setting, scene: Scene) -> Tuple[Step, ...]:
     try:
         return tuple(setting.plan(scene))
+    except OSError as error:  # a recording that does not have it, a folder that only root may list
+        why = "{}: {}".format(error.filename, in_words(error)) if error.filename else in_words(error)
+        return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)
     except Exception as error:  # a Setting that breaks must not take the others along
         why = "the setting itself failed: {}: {}".format(type(error).__name__, error)
         return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)

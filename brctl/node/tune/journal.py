@@ -15,9 +15,10 @@ import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from ..host import Host
-from ..report import Change, InvalidReportError, Subject, Transaction, decode, encode
+from ..report import Change, InvalidReportError, Outcome, Subject, Transaction, decode, encode
 from ..request import Request
 from . import Place
+from .words import shown
 
 FOLDER = "/var/lib/brctl/tune"
 MARKER = FOLDER + "/open"
@@ -81,9 +82,16 @@ class Log(NamedTuple):
 
     def told(self) -> Transaction:
         """For the Report."""
-        begin, changes = self.begin, self.end.changes if self.end else ()
+        begin, changes = self.begin, self.end.changes if self.end else tuple(map(self._done, self.entries))
         config_hash = begin.request.tune.config_hash
         return Transaction(begin.id, self.state, begin.time, begin.who, begin.boot_id, config_hash, changes)
+
+    def _done(self, entry: Entry) -> Change:
+        """Of a transaction that was cut short."""
+        change = Change(entry.setting, entry.subject, entry.key, Outcome.CHANGED)
+        doubt = "this may be done, in part, or not at all" if entry.number == self.in_flight else None
+        before, after = shown(entry.place, entry.before), shown(entry.place, entry.after)
+        return change._replace(before=before, live=after, reason=doubt)
 
 
 class JournalError(Exception):

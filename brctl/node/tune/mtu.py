@@ -136,9 +136,9 @@ def said_of_rdma(case: Case, link: Link) -> Tuple[str, ...]:
 
 
 def effects(case: Case, link: Link) -> Tuple[str, ...]:
-    """What else happens when it is written."""
+    """What else happens when it is written; of what is so already, what stands on it and does not fit."""
     if link.mtu == case.want:
-        return ()
+        return tuple(text for name in case.stack.all_above(link.name) for text in _breaks(case, name))
     found = [text for name in case.stack.all_above(link.name) for text in _above(case, link, name)]
     if link.kind in ("bond", "team"):
         found += ["{} follows: {} -> {}".format(*_course(case, name)) for name in case.stack.below(link.name)]
@@ -162,13 +162,19 @@ def _above(case: Case, link: Link, name: str) -> Iterator[str]:
         text = "{} follows: {} -> {}" + (", unless somebody has set it" if one.kind == "bridge" else "")
         yield text.format(*_course(case, name))
         return
-    carrier = case.stack.carrier(name)
-    if carrier and one.mtu + one.overhead_bytes > case.then[carrier]:
-        text = "{} breaks: it sends up to {} bytes, and {} will carry {}: set it to {} first"
-        most = case.then[carrier] - one.overhead_bytes
-        yield text.format(name, one.mtu + one.overhead_bytes, carrier, case.then[carrier], most)
-    elif case.want > link.mtu and one.kind != "bridge":
+    broken = list(_breaks(case, name))
+    yield from broken
+    if not broken and case.want > link.mtu and one.kind != "bridge":
         yield "{} stays at {}".format(name, one.mtu)
+
+
+def _breaks(case: Case, name: str) -> Iterator[str]:
+    """That it sends more than what it stands on will carry, without a word to the sender."""
+    one, carrier = case.stack.links[name], case.stack.carrier(name)
+    if carrier and case.then[name] + one.overhead_bytes > case.then[carrier]:
+        text = "{} breaks: it sends up to {} bytes, and {} carries {}: set it to {}"
+        most = case.then[carrier] - one.overhead_bytes
+        yield text.format(name, case.then[name] + one.overhead_bytes, carrier, case.then[carrier], most)
 
 
 def _course(case: Case, name: str) -> Tuple[str, int, int]:

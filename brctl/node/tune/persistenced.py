@@ -3,6 +3,7 @@
 from typing import NamedTuple, Optional
 
 from ..host import Host
+from .drop_ins import paths
 
 NAME = "nvidia-persistenced.service"
 DROP_IN = "/etc/systemd/system/{}.d/99-zz-brctl.conf".format(NAME)
@@ -35,12 +36,7 @@ def read(host: Host) -> Optional[Unit]:
             break
     if found is None:
         return None
-    drop_ins = {}
-    for folder in reversed(_FOLDERS):  # of two of one name the one in the first folder holds
-        for name in host.listdir("{}/{}.d".format(folder, NAME)) or ():
-            if name.endswith(".conf"):
-                drop_ins[name] = "{}/{}.d/{}".format(folder, NAME, name)
-    for _, path in sorted(drop_ins.items()):
+    for path in paths(host, ["{}/{}.d".format(folder, NAME) for folder in _FOLDERS], ".conf"):
         command = _last_command(host.read(path) or "")
         found = Unit(command, path) if command else found
     return found

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
-from typing import Dict, Optional
+from functools import partial
+from typing import Callable, Dict, Optional, TypeVar
 
 from ..accel import Accelerator, AcceleratorError, Library, Setters
-from ..deadline import HungError
+from ..deadline import HungError, run_all
 from ..host import Host
 from . import Place, journal
 
@@ -26,32 +27,32 @@ class Places:
 
         Locked clocks cannot be read back: they are what the journal says that brctl has last set since the boot.
         """
-        try:
-            if place.kind == "gpu":
-                return self._read_gpu(place)
-            if place.kind == "file":
-                data = self._host.read_bytes(place.name)
-                return None if data is None else data.decode("latin-1")
-            text = self._host.read(place.name)
-        except (OSError, AcceleratorError, HungError) as error:
-            raise WriteError(in_words(error)) from None
-        return None if text is None else chosen(text)
+        return _in_time(partial(self._read, place))
 
     def write(self, place: Place, value: Optional[str]) -> None:
         """Raises WriteError; a knob may then hold a part of it."""
-        try:
-            if place.kind == "gpu":
-                self._write_gpu(place, value)
-            elif place.kind == "knob":
-                if value is None:
-                    raise WriteError("{} cannot be taken away".format(place.name))
-                self._host.write(place.name, value + "\n")
-            elif value is None:
-                self._host.remove(place.name)
-            else:
-                self._host.replace(place.name, value.encode("latin-1"))
-        except (OSError, AcceleratorError, HungError) as error:
-            raise WriteError(in_words(error)) from None
+        _in_time(partial(self._write, place, value))
+
+    def _read(self, place: Place) -> Optional[str]:
+        if place.kind == "gpu":
+            return self._read_gpu(place)
+        if place.kind == "file":
+            data = self._host.read_bytes(place.name)
+            return None if data is None else data.decode("latin-1")
+        text = self._host.read(place.name)
+        return None if text is None else chosen(text)
+
+    def _write(self, place: Place, value: Optional[str]) -> None:
+        if place.kind == "gpu":
+            self._write_gpu(place, value)
+        elif place.kind == "knob":
+            if value is None:
+                raise WriteError("{} cannot be taken away".format(place.name))
+            self._host.write(place.name, value + "\n")
+        elif value is None:
+            self._host.remove(place.name)
+        else:
+            self._host.replace(place.name, value.encode("latin-1"))
 
     def _read_gpu(self, place: Place) -> Optional[str]:
         if place.item == "locked_clocks":
@@ -103,6 +104,19 @@ class Places:
             self._gpus[gpu.uuid() or ""] = gpu
 
 
+T = TypeVar("T")
+
+
+def _in_time(work: Callable[[], T]) -> T:
+    """In a thread of its own, which may hang. Raises WriteError."""
+    (outcome,) = run_all([work])
+    if isinstance(outcome, (OSError, AcceleratorError, HungError)):
+        raise WriteError(in_words(outcome)) from None
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
 def same(place: Place, one: Optional[str], other: Optional[str]) -> bool:
     """Whether both are the same value of that place: of a knob its words, of a file its bytes."""
     if one is None or other is None or place.kind == "file":
@@ -126,24 +140,6 @@ def chosen(text: str) -> str:
     words = text.split()
     marked = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
     return marked[0] if len(marked) == 1 and len(words) > 1 else text.rstrip("\n")
-
-
-_LONGEST = 60
-_GPU = {"power_limit": "{} W", "locked_clocks": "{} to {} MHz"}
-
-
-def shown(place: Place, value: Optional[str]) -> str:
-    """A value for people: with its unit, `absent`, or of a whole file how long it is."""
-    if value is None:
-        return "not locked" if place.item == "locked_clocks" else "absent"
-    words = " ".join(value.split())
-    if place.item == "persistence_mode":
-        return "on" if words == "1" else "off"
-    if place.item in _GPU:
-        return _GPU[place.item].format(*words.split())
-    if value.startswith("sha256:"):
-        return words[:15]
-    return "{} bytes".format(len(value)) if "\n" in value or len(words) > _LONGEST else words
 
 
 _WORDS = {

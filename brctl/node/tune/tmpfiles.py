@@ -1,16 +1,17 @@
 """What systemd-tmpfiles writes at boot: the `w` lines of tmpfiles.d(5), which set what has no other file of its own.
 
-As watched with systemd 252: files are read in the order of their names, whatever the folder; of lines with one path the
-first holds, the others are ignored; patterns are written before plain paths, so a plain one wins.
+As watched with systemd 252: files are read in the order of their names, whatever the folder. All paths are patterns,
+and what several fit is written several times, in that order; but of lines with one and the same pattern the first
+holds, and the others are ignored. So our files sort last, and have a pattern of their own.
 """
 
-import contextlib
 from fnmatch import fnmatchcase
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..host import Host
 from ..report import Outcome
 from . import Place, Scene, Step, Write, cmdline, file_value
+from .drop_ins import paths
 
 FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
 """Of files of one name, that in the folder that stands first here hides the others."""
@@ -32,7 +33,7 @@ class Wish(NamedTuple):
     file: str
     """The one of our own for it."""
     path: str
-    """As that file says it; may be a pattern."""
+    """As that file says it: a pattern that no other has."""
     names: Tuple[str, ...]
     """Paths by which lines of others may mean it."""
     kernel: Optional[str]
@@ -66,14 +67,12 @@ def is_booted(host: Host) -> bool:
 
 
 def read(host: Host) -> Tuple[Line, ...]:
-    """All lines that write something, in the order of their files; what cannot be read is left out."""
-    found: Dict[str, str] = {}
-    for folder in FOLDERS:
-        with contextlib.suppress(OSError):
-            for name in host.listdir(folder) or ():
-                if name.endswith(".conf"):
-                    found.setdefault(name, folder + "/" + name)
-    return tuple(line for name in sorted(found) for line in _lines(host, found[name]))
+    """All lines that write something, in the order of their files; none where their folders cannot be listed."""
+    try:
+        files = paths(host, FOLDERS, ".conf")
+    except OSError:
+        return ()
+    return tuple(line for path in files for line in _lines(host, path))
 
 
 def winner(lines: Sequence[Line], paths: Sequence[str]) -> Optional[Line]:
@@ -81,9 +80,14 @@ def winner(lines: Sequence[Line], paths: Sequence[str]) -> Optional[Line]:
     first: Dict[str, Line] = {}
     for line in lines:
         first.setdefault(line.path, line)
-    plain = [line for line in first.values() if line.path in paths]
-    fitting = plain or [line for line in first.values() if any(fnmatchcase(path, line.path) for path in paths)]
+    fitting = [line for line in first.values() if any(_matches(line.path, path) for path in paths)]
     return fitting[-1] if fitting else None
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """glob(7): no star goes beyond a slash."""
+    parts, names = pattern.split("/"), path.split("/")
+    return len(parts) == len(names) and all(map(fnmatchcase, names, parts))
 
 
 def _with_ours(lines: Sequence[Line], ours: Line) -> Tuple[Line, ...]:

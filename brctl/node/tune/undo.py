@@ -7,7 +7,8 @@ from ..host import Host
 from ..report import HOST, Change, Outcome, Transaction
 from . import journal
 from .journal import Entry, Journal, JournalError, Log, is_ours
-from .places import Places, WriteError, half_written, in_words, same, shown
+from .places import Places, WriteError, half_written, in_words, same
+from .words import shown
 
 BOOT = "brctl-boot.service"
 """Who applies at boot. It sets again what was set, so nobody means it who says `rollback` and no more."""
@@ -28,9 +29,9 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     if log.state == "rolled back":
         raise JournalError("{} was rolled back already".format(log.begin.id))
     record, places = journal.resumed(host, log), Places(host)
-    changes = tuple(_undo(places, record, entry, log.in_flight) for entry in reversed(log.entries))
+    undone = _undo_all(places, record, log.entries, log.in_flight)
     failures = run_commands(host, [command for entry in reversed(log.entries) for command in entry.commands])
-    changes = tuple(_with_failure(change, log, failures) for change in changes)
+    changes = tuple(_with_failure(change, log, failures) for _, change in undone)
     left = any(change.outcome is Outcome.REFUSED for change in changes)
     record.end("failed" if left else "rolled back", who, changes)
     return Undone(changes, journal.load(host, log.begin.id).told())
@@ -38,8 +39,8 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
 
 def take_back(places: Places, record: Journal, entries: Sequence[Entry]) -> List[Entry]:
     """Take back writes that were just done; gives those that could not be."""
-    changes = [(entry, _undo(places, record, entry, None)) for entry in reversed(entries)]
-    return [entry for entry, change in changes if change.outcome not in (Outcome.RESTORED, Outcome.OK)]
+    undone = _undo_all(places, record, entries, None)
+    return [entry for entry, change in undone if change.outcome not in (Outcome.RESTORED, Outcome.OK)]
 
 
 def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[str, ...], str]:
@@ -60,12 +61,35 @@ def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[
 
 def _newest(host: Host) -> Log:
     opened = journal.open_id(host)
-    if opened:
-        return journal.load(host, opened)
+    log = journal.load(host, opened) if opened else None
+    if log and log.state in ("open", "unconfirmed"):  # else it was killed when it had ended
+        return log
     for log in journal.logs(host):
-        if log.state != "rolled back" and log.begin.who != BOOT:
+        if log.entries and log.state != "rolled back" and log.begin.who != BOOT:
             return log
     raise JournalError("there is nothing to roll back")
+
+
+def _undo_all(
+    places: Places, record: Journal, entries: Sequence[Entry], in_flight: Optional[int]
+) -> List[Tuple[Entry, Change]]:
+    """In reverse; what was refused is looked at again in the end."""
+    undone = [(entry, _undo(places, record, entry, in_flight)) for entry in reversed(entries)]
+    return [(entry, _looked_at_again(places, record, entry, change)) for entry, change in undone]
+
+
+def _looked_at_again(places: Places, record: Journal, entry: Entry, change: Change) -> Change:
+    """Of two knobs that exclude each other the kernel refuses the 0 of one, and sets it itself with the other."""
+    if change.outcome is not Outcome.REFUSED or entry.place.kind != "knob":
+        return change
+    try:
+        held = places.read(entry.place)
+        if not same(entry.place, held, entry.before):
+            return change
+        record.undone(entry.number)
+    except (WriteError, OSError):
+        return change
+    return change._replace(outcome=Outcome.RESTORED, live=shown(entry.place, held), reason=None)
 
 
 def _undo(places: Places, record: Journal, entry: Entry, in_flight: Optional[int]) -> Change:

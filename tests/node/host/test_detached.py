@@ -41,6 +41,14 @@ def test_where_it_would_die_with_us(groups: str, reason: str) -> None:
     assert detached.dies_with_us(make(files, real=False)) is None
 
 
+def test_a_control_group_may_be_hidden() -> None:
+    hidden = {"/proc/self/cgroup": "0::/\n"}
+    slurm, pod = "LANG=C\0SLURM_STEP_ID=0\0", "KUBERNETES_SERVICE_HOST=10.96.0.1\0"
+    step, of_pod = (detached.dies_with_us(make(dict(hidden, **{"/proc/self/environ": text}))) for text in (slurm, pod))
+    assert step == "it runs in a step of Slurm, which ends all that is in it"
+    assert of_pod == "it runs in a pod, which ends all that is in it"
+
+
 def test_what_is_heard(tmp_path: Path) -> None:
     path = str(tmp_path / "pipe")
     os.mkfifo(path)

@@ -97,6 +97,12 @@ class Memory(Writes):
 
 
 @pytest.fixture
+def memory() -> Memory:
+    """An overlay of a machine of the test's own."""
+    return Memory()
+
+
+@pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Machine]:
     """Loads a mocked machine, by its spec; what is written stays for the next time it is loaded, in memory."""
     from brctl.mock import machines
@@ -119,17 +125,33 @@ def ask(load: Callable[[str], Machine]) -> Callable[..., Report]:
     return asked
 
 
+@pytest.fixture(scope="session")
+def _two_gpus() -> Plain:
+    """Of dgx-h100 two GPUs, and of its files little else: each command then takes a tenth of the time."""
+    from brctl.mock import machines
+
+    plain: Plain = machines._decode(machines._find("dgx-h100"))
+    plain["nvml"]["gpus"] = plain["nvml"]["gpus"][:2]
+    addresses = [gpu["pci_bus_id"] for gpu in plain["nvml"]["gpus"]]
+    kept = ["/proc/sys/kernel/", "/proc/sys/net/", "/proc/driver/", *addresses]
+    files = plain["files"].items()
+    return dict(plain, commands={}, files={path: text for path, text in files if any(each in path for each in kept)})
+
+
 @pytest.fixture
-def changed(tmp_path: Any) -> Callable[..., str]:
-    """The spec of a machine like dgx-h100, whose first GPU differs: `changed(processes=[...])`."""
+def changed(_two_gpus: Plain, tmp_path: Any) -> Callable[..., str]:
+    """The spec of a machine of two H100, whose first one differs: `changed(processes=[...])`."""
 
     def spec(**first: Any) -> str:
-        from brctl.mock import machines
-
-        plain = machines._decode(machines._find("dgx-h100"))
-        plain["nvml"]["gpus"][0].update(first)
+        nvml = dict(_two_gpus["nvml"], gpus=[dict(_two_gpus["nvml"]["gpus"][0], **first), _two_gpus["nvml"]["gpus"][1]])
         path = tmp_path / "machine.json"
-        path.write_text(json.dumps(plain))
+        path.write_text(json.dumps(dict(_two_gpus, nvml=nvml)))
         return str(path)
 
     return spec
+
+
+@pytest.fixture
+def h100(changed: Callable[..., str]) -> str:
+    """The spec of a machine of two H100."""
+    return changed()

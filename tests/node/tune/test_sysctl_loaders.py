@@ -71,13 +71,35 @@ def a_set(chance: random.Random) -> Dict[str, Any]:
     return files
 
 
+LINKED = {"/etc/sysctl.d/99-sysctl.conf": {"link": "../sysctl.conf"}}
+"""As Debian has it."""
+KNOWN = (
+    # /etc/sysctl.conf is read by procps alone (redhat-performance/tuned#409, systemd/systemd#20919)
+    ({"/etc/sysctl.d/90-brctl.conf": "1", LAST: "2"}, "1", "2"),
+    ({"/etc/sysctl.d/90-brctl.conf": "1", LAST: "2", **LINKED}, "2", "2"),
+    # the name of a file decides, and not its folder
+    ({"/etc/sysctl.d/90-brctl.conf": "1", "/usr/lib/sysctl.d/99-vendor.conf": "2"}, "2", "2"),
+    ({"/etc/sysctl.d/99-brctl.conf": "1", "/etc/sysctl.d/99-sysctl.conf": "2"}, "2", "2"),
+    ({"/etc/sysctl.d/99-zz-brctl.conf": "1", "/etc/sysctl.d/99-sysctl.conf": "2"}, "1", "1"),
+    ({"/etc/sysctl.d/zz-brctl.conf": "1", "/etc/sysctl.d/99-sysctl.conf": "2"}, "1", "1"),
+)
+"""What each file sets arp_ignore of lo to, and what then systemd-sysctl and procps make of it."""
+
+
+def known_sets() -> List[Dict[str, Any]]:
+    def text(value: Any) -> Any:
+        return value if isinstance(value, dict) else "net.ipv4.conf.lo.arp_ignore = {}\n".format(value)
+
+    return [{path: text(value) for path, value in files.items()} for files, _, _ in KNOWN]
+
+
 @pytest.mark.root
 def test_both_loaders_do_what_is_said_of_them() -> None:
     for program in ("/lib/systemd/systemd-sysctl", "sysctl", "ip"):
         if not shutil.which(program):
             pytest.skip("{} is not installed".format(program))
     chance = random.Random(6)
-    sets: List[Dict[str, Any]] = [a_set(chance) for _ in range(SETS)]
+    sets = [*known_sets(), *(a_set(chance) for _ in range(SETS))]
     here = Path(__file__).resolve()
     answer = subprocess.run(
         ["unshare", "--net", "--mount", sys.executable, str(here.with_name("watch_loaders.py"))],
@@ -87,8 +109,12 @@ def test_both_loaders_do_what_is_said_of_them() -> None:
         env=dict(os.environ, PYTHONPATH=str(here.parents[3])),
         check=True,
     )
+    found = json.loads(answer.stdout)
+    for (_, systemd, procps), seen in zip(KNOWN, found):
+        values = [seen[loader][0]["net/ipv4/conf/lo/arp_ignore"] for loader in ("systemd", "procps")]
+        assert values == [systemd, procps]
     touched = differ = 0
-    for files, seen in zip(sets, json.loads(answer.stdout)):
+    for files, seen in zip(sets, found):
         for loader, (kernel, ours) in seen.items():
             assert ours == kernel, (loader, files)
         touched += set(seen["procps"][0].values()) != {"7777"}

@@ -13,7 +13,7 @@ from brctl.node.tune import Place, Scene, Step, tmpfiles
 Make = Callable[..., Machine]
 
 PATH, OURS = "/sys/kernel/mm/x", "/etc/tmpfiles.d/50-ours.conf"
-WISH = tmpfiles.Wish(OURS, PATH, (PATH,), None)
+WISH = tmpfiles.Wish(OURS, "/sys/kernel/mm/[x]", (PATH,), None)
 SYSTEMD: Dict[str, Any] = {"/run/systemd/system": {"names": []}}
 STEP = Step(Change("x", HOST, "x", Outcome.OK, "1", "1"))
 
@@ -30,8 +30,8 @@ def lines(pairs: Sequence[str]) -> List[tmpfiles.Line]:
         (["/sys/y a"], None),
         (["/sys/x a", "/sys/x b"], "a"),  # the first of one path
         (["/sys/? a", "/sys/* b"], "b"),  # of two patterns the last
-        (["/sys/x a", "/sys/* b"], "a"),  # a plain one wins
-        (["/sys/* b", "/sys/x a"], "a"),
+        (["/sys/x a", "/sys/* b"], "b"),
+        (["/sys/* b", "/sys/x a", "/s*/y c", "/* d"], "a"),
         (["/sys/alias a", "/sys/x b"], "b"),
     ],
 )
@@ -50,10 +50,10 @@ def test_the_files_of_tmpfiles(machine: Make) -> None:
             "/usr/lib/tmpfiles.d/c.conf": "w /sys/x - - - - hidden\n",
             "/etc/tmpfiles.d/README": "w /sys/x - - - - none\n",
             "/run/tmpfiles.d/a.conf": {"errno": "EACCES"},
-            "/usr/local/lib/tmpfiles.d": {"errno": "EACCES"},
         },
     )
     assert tmpfiles.read(host) == (tmpfiles.Line("/sys/x", "a b", "/usr/lib/tmpfiles.d/b.conf:3"),)
+    assert tmpfiles.read(machine([], {tmpfiles.FOLDERS[0]: {"errno": "EACCES"}})) == ()
 
 
 def lasting(host: Machine, persist: bool = True, kernel: Optional[str] = None) -> Step:
@@ -66,7 +66,7 @@ def test_what_lasts(machine: Make) -> None:
     assert step.change == STEP.change
     (write,) = step.boot
     assert write.place == Place("file", OURS)
-    assert (write.value or "").splitlines()[1:] == ["w /sys/kernel/mm/x - - - - 1"]
+    assert (write.value or "").splitlines()[1:] == ["w /sys/kernel/mm/[x] - - - - 1"]
     assert lasting(machine([], SYSTEMD), persist=False) == STEP
     step = lasting(machine([], dict(SYSTEMD, **{OURS: write.value})))
     assert (step.boot, step.change.boot, step.change.boot_source) == ((), "1", OURS + ":2")
@@ -79,17 +79,12 @@ def test_what_lasts(machine: Make) -> None:
 def test_what_cannot_last(machine: Make) -> None:
     step = lasting(machine([]))
     assert step.change.reason == "systemd does not run here, whose tmpfiles would set it at boot"
-    first = {"/usr/lib/tmpfiles.d/10-vendor.conf": "w {} - - - - 0\n".format(PATH)}
-    step = lasting(machine([], dict(SYSTEMD, **first)))
+    last = "/usr/lib/tmpfiles.d/90-vendor.conf"
+    step = lasting(machine([], dict(SYSTEMD, **{last: "w {} - - - - 0\n".format(PATH)})))
     assert step.change.outcome is Outcome.REFUSED
-    assert step.change.reason == (
-        "/usr/lib/tmpfiles.d/10-vendor.conf:1 sets 0 and would win over {}: change it there".format(OURS)
-    )
+    assert step.change.reason == "{}:1 sets 0 and would win over {}: change it there".format(last, OURS)
     assert (step.change.boot, step.boot, step.live) == ("0", (), ())
-    last = {"/usr/lib/tmpfiles.d/90-vendor.conf": "w {} - - - - 0\n".format(PATH)}
-    step = lasting(machine([], dict(SYSTEMD, **last)))
-    assert (step.change.outcome, step.change.boot, [write.place.name for write in step.boot]) == (
-        Outcome.OK,
-        "0",
-        [OURS],
-    )
+    first = "/usr/lib/tmpfiles.d/10-vendor.conf"
+    step = lasting(machine([], dict(SYSTEMD, **{first: "w {} - - - - 0\n".format(PATH)})))
+    assert (step.change.outcome, step.change.boot) == (Outcome.OK, "0")
+    assert [write.place.name for write in step.boot] == [OURS]

@@ -23,6 +23,8 @@ def main() -> None:
     for command in (["link", "set", "lo", "up"], ["link", "add", "d0.100", "type", "veth", "peer", "name", "d1"]):
         subprocess.run(["ip", *command], check=True)
     folders = [folder for folder in sysctl_files.FOLDERS if folder != "/lib/sysctl.d"]
+    if not os.path.samefile("/lib", "/usr/lib"):
+        sys.exit("what is in /lib/sysctl.d would be set for the whole machine")
     for place in (*folders[:1], "/run", "/usr/local/lib", folders[3]):
         subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     with open("/run/sysctl.conf", "w"):

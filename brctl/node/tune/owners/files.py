@@ -1,7 +1,7 @@
 """Reads and edits an owner's files. Texts are bytes as latin-1, as in a Write: nothing of an operator's lines is lost.
 An edit changes one line, or adds it; all others, comments too, stay as they are."""
 
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, Optional, Sequence
 
 from ...host import Host
 from ..ini import Entry, parse
@@ -10,16 +10,6 @@ from ..ini import Entry, parse
 def read(host: Host, path: str) -> str:
     """Empty where there is no such file. Raises OSError."""
     return (host.read_bytes(path) or b"").decode("latin-1")
-
-
-def paths(host: Host, folders: Sequence[str], suffix: str = "") -> List[str]:
-    """Files of these folders in the order of their names; of two with one name, that in the earlier folder."""
-    found: Dict[str, str] = {}
-    for folder in folders:
-        for name in host.listdir(folder) or ():
-            if name.endswith(suffix) and not name.startswith("."):
-                found.setdefault(name, folder + "/" + name)
-    return [found[name] for name in sorted(found)]
 
 
 def state(host: Host, path: str, before: str = "") -> Dict[str, str]:

@@ -4,10 +4,11 @@ import re
 from fnmatch import fnmatchcase
 from typing import Iterator, List, NamedTuple, Optional
 
+from ..drop_ins import paths
 from ..foreseen import Foreseen
 from ..links import Link
 from . import Claim, Kept, cloud_init, whole
-from .files import paths, read
+from .files import read
 
 NAME = "ifupdown"
 _MAIN = "/etc/network/interfaces"

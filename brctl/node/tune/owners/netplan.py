@@ -8,10 +8,11 @@ import json
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ..drop_ins import paths
 from ..foreseen import Foreseen
 from ..links import Link
 from . import Claim, Kept, network_manager, networkd, whole
-from .files import paths, read
+from .files import read
 
 NAME = "netplan"
 _FOLDERS = tuple(folder + "/netplan" for folder in ("/run", "/etc", "/lib"))

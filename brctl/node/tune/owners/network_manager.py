@@ -2,11 +2,12 @@
 
 from typing import NamedTuple, Optional
 
+from ..drop_ins import paths
 from ..foreseen import Foreseen
 from ..ini import parse
 from ..links import Link
 from . import Claim, Kept, cloud_init, whole
-from .files import last, paths, put, read, state
+from .files import last, put, read, state
 
 NAME = "NetworkManager"
 NETPLAN = "/run/NetworkManager/system-connections/netplan-"

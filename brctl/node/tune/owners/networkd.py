@@ -3,10 +3,11 @@
 from typing import Iterator, List, Optional, Tuple
 
 from .. import Write
+from ..drop_ins import paths
 from ..foreseen import Foreseen
 from ..links import Link
 from . import Claim, Kept, cloud_init, whole
-from .files import last, paths, read, state
+from .files import last, read, state
 
 NAME = "systemd-networkd"
 FOLDERS = tuple(

@@ -1,8 +1,10 @@
 """Who chooses the clock of the CPUs: the governor of every cpufreq policy (admin-guide/pm/cpufreq).
 
 `performance` keeps clocks high, so that the thread that feeds a GPU or polls a NIC does not wait until they rise;
-tuned's latency-performance and NVIDIA's guide for Grace set it. It costs power while nodes are idle, and heat that turbo clocks
-of other cores could use. Under intel_pstate `powersave` reaches full clocks too, only later.
+tuned's latency-performance and NVIDIA's guide for Grace set it.
+
+When not to: it costs power while nodes are idle, and heat that turbo clocks of other cores could use. Under
+intel_pstate `powersave` reaches full clocks too, only later.
 
 Live through scaling_governor of every policy in /sys/devices/system/cpu/cpufreq. A virtual machine has none: there the
 hypervisor decides. At boot the kernel takes what it was built with, or `cpufreq.default_governor=` of its command line;

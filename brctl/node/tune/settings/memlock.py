@@ -1,11 +1,12 @@
 """How much memory a process may lock: RLIMIT_MEMLOCK. RDMA pins what it sends from, and with the default of 8 MiB, or
 64 KiB on older systems, `ibv_reg_mr` and with it NCCL and MPI fail (NVIDIA/nccl-tests#206). azhpc-images sets
-`unlimited` in both of the places where it comes from:
+`unlimited` in both of the places where it comes from.
 
-- logins: pam_limits reads /etc/security/limits.conf, then limits.d by name, and the last line for a domain wins. `*` is
-  not root, so /etc/security/limits.d/99-zz-brctl.conf names both.
-- services, slurmd and with it its jobs among them: DefaultLimitMEMLOCK of systemd, for which
-  /etc/systemd/system.conf.d/99-zz-brctl.conf stands. systemd reads it at boot, or by `systemctl daemon-reexec`.
+Logins: pam_limits reads /etc/security/limits.conf, then limits.d by name, and the last line for a domain wins. `*` is
+not root, so /etc/security/limits.d/99-zz-brctl.conf names both.
+
+Services, slurmd and with it its jobs among them: DefaultLimitMEMLOCK of systemd, which
+/etc/systemd/system.conf.d/99-zz-brctl.conf sets. systemd reads it at boot, or by `systemctl daemon-reexec`.
 
 Both are files and therefore last, with --persist or without. Sessions that are open and services that run keep the
 limit that they started with. A unit's own LimitMEMLOCK= wins for that unit, a container's runtime for its containers.
@@ -19,6 +20,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 from ...host import Host
 from ...report import HOST, Change, Outcome
 from .. import Place, Scene, Setting, Step, Write, file_value, ini, tmpfiles
+from ..drop_ins import paths
 
 LIMITS = "/etc/security/limits.d/99-zz-brctl.conf"
 MANAGER = "/etc/systemd/system.conf.d/99-zz-brctl.conf"
@@ -70,12 +72,12 @@ def plan(scene: Scene) -> Iterator[Step]:
     want, host = scene.want.memlock, scene.host
     if want is None:
         return
-    change = Change("memlock", HOST, "logins", Outcome.OK, want, source=_SOURCE)
+    change = Change("memlock", HOST, "memlock of logins", Outcome.OK, want, source=_SOURCE)
     if host.listdir("/etc/security") is None:
         yield Step(change._replace(outcome=Outcome.NA, reason="no PAM here: logins get what their daemon has"))
     else:
         yield _step(_logins(host, want), change)
-    change = change._replace(key="services")
+    change = change._replace(key="memlock of services")
     if not tmpfiles.is_booted(host):
         yield Step(change._replace(outcome=Outcome.NA, reason="systemd does not run here"))
     else:
@@ -123,11 +125,9 @@ def _deciding(lines: Sequence[_Line]) -> Tuple[Optional[str], Optional[str]]:
 def _logins(host: Host, want: str) -> _Origin:
     kib = None if want == _UNLIMITED else -(-int(want) // _KIB)
     text = "* - memlock {0}\nroot - memlock {0}\n".format(kib or want)
-    folder = "/etc/security/limits.d"
-    names = sorted(name for name in host.listdir(folder) or () if name.endswith(".conf"))
     return _Origin(
         main=(_file(host, "/etc/security/limits.conf"),),
-        drop_ins=tuple(_file(host, folder + "/" + name) for name in names),
+        drop_ins=tuple(_file(host, path) for path in paths(host, ["/etc/security/limits.d"], ".conf")),
         parse=_limits,
         want=str(kib * _KIB) if kib else want,
         ours=_File(LIMITS, _HEAD + text),
@@ -153,19 +153,15 @@ def _limits(file: _File) -> List[_Line]:
 
 def _services(host: Host, want: str) -> _Origin:
     value = "infinity" if want == _UNLIMITED else want
-    paths = {}
-    for folder in reversed(_MANAGERS):  # the last one hides the others
-        for name in host.listdir(folder + "/system.conf.d") or ():
-            if name.endswith(".conf"):
-                paths[name] = "{}/system.conf.d/{}".format(folder, name)
+    drop_ins = paths(host, [folder + "/system.conf.d" for folder in _MANAGERS], ".conf")
     main = next((file for file in (_file(host, folder + "/system.conf") for folder in _MANAGERS) if file.text), None)
     return _Origin(
         main=(main,) if main else (),
-        drop_ins=tuple(_file(host, paths[name]) for name in sorted(paths)),
+        drop_ins=tuple(_file(host, path) for path in drop_ins),
         parse=_manager,
         want=want,
         ours=_File(MANAGER, "{}[Manager]\nDefaultLimitMEMLOCK={}\n".format(_HEAD, value)),
-        effect="services keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",
+        effect="services that run keep theirs: `systemctl daemon-reexec`, then restart slurmd and sshd",
     )
 
 

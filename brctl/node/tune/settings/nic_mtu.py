@@ -1,16 +1,24 @@
 """The MTU of the interfaces that `tune.network` names; without names, of those that `hardware.nics` declares.
 
-Live through /sys/class/net/NAME/mtu, within the range that the driver gives (`ip -d link`); for the next boot in the
-files of whatever brings the link up, and there alone. A bond is set and its members follow; a member is never set by
-itself. What is raised goes from the lowest up, what is lowered from the top down, as the kernel demands of VLANs.
+Larger frames cost less of the CPU for each byte of TCP. For RDMA over Ethernet the kernel takes 96 bytes off for
+headers and rounds down to a power of two (iboe_get_mtu in include/rdma/ib_addr.h): 1500 gives 1024, 4096 gives only
+2048, and from 4192 up all give 4096. So 9000 or 8192 change nothing for RDMA against the 4200 that NVIDIA names for it.
 
-For RDMA over Ethernet the kernel takes 96 bytes off for headers and rounds down to a power of two (iboe_get_mtu in
-include/rdma/ib_addr.h): 1500 gives 1024, 4096 gives only 2048, and from 4192 up all give 4096, which NVIDIA serves with
-4200. So 9000 or 8192 change nothing for RDMA; they help TCP. Every switch port on the way must take larger frames than
-its hosts send (9216 is usual), and until all nodes have the same MTU the larger frames of one are lost at another:
-raise the switches first, then all nodes, with no job running.
+When not to: while jobs run, or before the switches. Every port on the way must take larger frames than its hosts send
+(9216 is usual), and until all nodes have the same MTU the larger frames of one are lost at another: raise the switches
+first, then all nodes. Below 1280 the kernel takes every IPv6 address off an interface and does not bring it back, so
+that is refused.
 
-Below 1280 the kernel takes every IPv6 address off an interface and does not bring it back, so that is refused.
+Live through /sys/class/net/NAME/mtu, within the range that the driver gives (`ip -d link`). A bond is set and its
+members follow; a member is never set by itself. What is raised goes from the lowest up, what is lowered from the top
+down, as the kernel demands of VLANs. A VXLAN neither follows nor complains: what it would lose is told.
+
+What this host is reached by is changed with --allow-mgmt alone, and comes back by itself unless `tune confirm` comes
+over a new connection within --confirm-within.
+
+With --persist it is written for the next boot where the owner of the link reads it, and there alone: systemd-networkd,
+NetworkManager, netplan, ifupdown, ifcfg, or udev's .link where nothing else has the link. The plan names the file and
+line that decide, and another owner that names an MTU too.
 
 By hand: `ip link set dev NAME mtu 9000`; to see it: `ip -d link show dev NAME`.
 """
@@ -71,7 +79,7 @@ def _step(case: Case, name: str) -> Step:
     if case.persist and held.mtu != case.want and kept is None:
         return _refused(change, held.hindrance or "")
     made = [kept] if kept else []
-    made += [also for one in _dragged(case, link) for also in _kept_too(case, one)]
+    made += [also for name in case.stack.all_above(link.name) for also in _kept_too(case, name)]
     return Step(
         change._replace(effects=change.effects + tuple(text for one in made for text in one.effects)),
         live=_writes(case, link),
@@ -94,11 +102,13 @@ def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
     return held, kept
 
 
-def _kept_too(case: Case, link: Link) -> Tuple[Kept, ...]:
+def _kept_too(case: Case, name: str) -> Tuple[Kept, ...]:
     """A VLAN that the files give more than what it stands on would not come up."""
-    want = case.then[link.name]
-    held, kept = _held(case, link, want)
-    return (kept,) if kept and (held.mtu or 0) > want else ()
+    link = case.stack.links[name]
+    if name in case.chosen or link.kind != "vlan":
+        return ()
+    held, kept = _held(case, link, case.want)
+    return (kept,) if kept and (held.mtu or 0) > case.want else ()
 
 
 def _change(name: str, want: int, live: Optional[int] = None) -> Change:

@@ -11,8 +11,10 @@ less than 2 GiB a path of 100 ms. Guides that say `2048` lost a unit: the kernel
 less than the default of recent kernels, and 2048 MiB is more than it takes.
 
 NUMA balancing moves pages to the CPU that uses them, and stops the threads that use them while it looks; jobs that pin
-their threads, as those on GPUs do, lose by it. It is a mask: 1 is normal, 2 moves pages between tiers of memory. Do not
-turn it off where many unpinned processes share a node, or where memory tiers (CXL) rely on it.
+their threads, as those on GPUs do, lose by it. It is a mask: 1 is normal, 2 moves pages between tiers of memory.
+
+When not to: buffers of 2 GiB serve nobody on a short path, and every idle connection may hold one; NUMA balancing stays
+on where many processes that nobody pins share a node, and where memory tiers (CXL) rely on it.
 
 In a container or a network namespace most parameters are the host's: they are shown, and refused in words.
 
@@ -140,9 +142,8 @@ def _effects(case: _Case, key: str, change: Change, then: _Fate) -> Iterator[str
         yield lowers
     procps = _fate(case.then.procps, key)
     if not sysctl_keys.same(procps.value or "", then.value or ""):
-        yield "`sysctl --system` makes it {} ({}), and not what the boot does".format(
-            procps.value or "nothing", procps.source
-        )
+        makes = "makes it {0.value} ({0.source})".format(procps) if procps.source else "leaves it alone"
+        yield "`sysctl --system` {}, and not what the boot does".format(makes)
     fitting = [one for one in case.profile if one.kind == "sysctl" and sysctl_files.key_path(one.option) == key]
     if fitting and not sysctl_keys.same(fitting[-1].value, wanted):
         last = procps if tuned.reapplies_sysctl(host) and (procps.source or "").startswith(tuned.REAPPLIED) else None

@@ -2,12 +2,13 @@
 
 `always` is what tuned's hpc-compute sets: large arrays need fewer TLB entries. `never` is for those who count
 microseconds (tuned, network-latency), as pages are put together while a thread waits; databases ask for it too.
-`madvise` is the default of most distributions and suits a node of both kinds.
+
+When not to: `madvise`, the default of most distributions, suits a node of both kinds, and libraries that gain by huge
+pages ask for them.
 
 Live through /sys/kernel/mm/transparent_hugepage/enabled, which running processes see with the next memory that they
 take. At boot the kernel's command line has the first word (`transparent_hugepage=`), then systemd-tmpfiles, for which
---persist writes /etc/tmpfiles.d/00-brctl-transparent-hugepage.conf: of two lines for one path the first file wins. A
-profile of tuned comes after both.
+--persist writes /etc/tmpfiles.d/zz-brctl-transparent-hugepage.conf. A profile of tuned comes after both.
 
 By hand: `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`.
 """
@@ -19,7 +20,10 @@ from .. import Place, Scene, Setting, Step, Write, cmdline, tmpfiles, tuned
 from ..places import chosen
 
 PATH = "/sys/kernel/mm/transparent_hugepage/enabled"
-OURS = "/etc/tmpfiles.d/00-brctl-transparent-hugepage.conf"
+OURS = "/etc/tmpfiles.d/zz-brctl-transparent-hugepage.conf"
+
+_PATTERN = "/sys/kernel/mm/transparent_hugepage/enable[d]"
+"""Unlike what others write."""
 
 _SOURCES = {"always": "tuned, hpc-compute", "never": "tuned, network-latency"}
 _OPTIONS = ("transparent_hugepages", "transparent_hugepage")
@@ -43,7 +47,7 @@ def plan(scene: Scene) -> Iterator[Step]:
         return
     live = (Write(Place("knob", PATH), want),) if chosen(text) != want else ()
     kernel = cmdline.value(scene.host, "transparent_hugepage")
-    yield tmpfiles.lasting(scene, Step(change, live), tmpfiles.Wish(OURS, PATH, (PATH,), kernel))
+    yield tmpfiles.lasting(scene, Step(change, live), tmpfiles.Wish(OURS, _PATTERN, (PATH,), kernel))
 
 
 def _refusal(scene: Scene, text: str, want: str) -> Optional[str]:

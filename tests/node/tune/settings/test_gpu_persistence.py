@@ -25,56 +25,56 @@ def outcomes(report: Report) -> List[Tuple[str, str]]:
     return [(change.subject.name, change.outcome.value) for change in report.changes]
 
 
-def test_it_is_switched_for_each_gpu_and_back(ask: Ask) -> None:
-    plan = of_first(ask("dgx-h100", "tune-plan", persistence_mode=False))
+def test_it_is_switched_for_each_gpu_and_back(ask: Ask, h100: str) -> None:
+    plan = of_first(ask(h100, "tune-plan", persistence_mode=False))
     assert (plan.outcome, plan.live, plan.wanted) == (Outcome.PENDING, "on", "off")
     assert plan.effects == ("power limit and clocks go back to default when the last process ends",)
-    done = ask("dgx-h100", "tune-apply", persistence_mode=False)
-    assert outcomes(done) == [("GPU {}".format(n), "changed") for n in range(8)]
+    done = ask(h100, "tune-apply", persistence_mode=False)
+    assert outcomes(done) == [("GPU {}".format(n), "changed") for n in range(2)]
     assert (of_first(done).before, of_first(done).live) == ("on", "off")
-    assert of_first(ask("dgx-h100", "tune-plan", persistence_mode=False)).outcome is Outcome.OK
-    back = ask("dgx-h100", "tune-rollback")
-    assert outcomes(back) == [("GPU {}".format(n), "restored") for n in reversed(range(8))]
-    assert of_first(ask("dgx-h100", "tune-plan", persistence_mode=True)).outcome is Outcome.OK
+    assert of_first(ask(h100, "tune-plan", persistence_mode=False)).outcome is Outcome.OK
+    back = ask(h100, "tune-rollback")
+    assert outcomes(back) == [("GPU {}".format(n), "restored") for n in reversed(range(2))]
+    assert of_first(ask(h100, "tune-plan", persistence_mode=True)).outcome is Outcome.OK
 
 
-def test_nothing_is_planned_where_nothing_is_wanted(ask: Ask) -> None:
-    assert ask("dgx-h100", "tune-plan", settings=ONLY).changes == ()
+def test_nothing_is_planned_where_nothing_is_wanted(ask: Ask, h100: str) -> None:
+    assert ask(h100, "tune-plan", settings=ONLY).changes == ()
 
 
-def test_without_the_daemon_our_service_sets_it_at_boot(ask: Ask, load: Load) -> None:
+def test_without_the_daemon_our_service_sets_it_at_boot(ask: Ask, load: Load, h100: str) -> None:
     wanted = {"persistence_mode": True, "persist": True, "settings": ONLY}
-    plan = of_first(ask("dgx-h100", "tune-plan", **wanted))
+    plan = of_first(ask(h100, "tune-plan", **wanted))
     assert (plan.outcome, plan.boot, plan.boot_source) == (Outcome.PENDING, "off", "the driver's default")
-    done = of_first(ask("dgx-h100", "tune-apply", **wanted))
+    done = of_first(ask(h100, "tune-apply", **wanted))
     assert (done.outcome, done.boot, done.boot_source) == (Outcome.CHANGED, "on", boot.JSON)
-    held = boot.read(load("dgx-h100"))
+    held = boot.read(load(h100))
     assert held is not None
-    assert (len(held.gpus), held.request.tune.settings) == (8, ONLY)
+    assert (len(held.gpus), held.request.tune.settings) == (2, ONLY)
     assert held.request.tune.wanted.persistence_mode is True
-    assert {change.outcome for change in ask("dgx-h100", "tune-plan", **wanted).changes} == {Outcome.OK}
+    assert {change.outcome for change in ask(h100, "tune-plan", **wanted).changes} == {Outcome.OK}
 
 
 @pytest.mark.parametrize("where", ["/usr/lib/systemd/system/", "/etc/systemd/system/"])
-def test_with_the_daemon_a_drop_in_gives_it_the_option(ask: Ask, load: Load, where: str) -> None:
-    machine = load("dgx-h100")
+def test_with_the_daemon_a_drop_in_gives_it_the_option(ask: Ask, load: Load, where: str, h100: str) -> None:
+    machine = load(h100)
     machine.replace(where + persistenced.NAME, "[Service]\nExecStart={}\n".format(COMMAND).encode())
     wanted = {"persistence_mode": True, "persist": True, "settings": ONLY}
-    plan = of_first(ask("dgx-h100", "tune-plan", **wanted))
+    plan = of_first(ask(h100, "tune-plan", **wanted))
     assert (plan.outcome, plan.boot, plan.boot_source) == (Outcome.PENDING, "off", where + persistenced.NAME)
-    done = of_first(ask("dgx-h100", "tune-apply", **wanted))
+    done = of_first(ask(h100, "tune-apply", **wanted))
     assert (done.outcome, done.boot, done.boot_source) == (Outcome.CHANGED, "on", persistenced.DROP_IN)
-    assert load("dgx-h100").read(persistenced.DROP_IN) == (
+    assert load(h100).read(persistenced.DROP_IN) == (
         "# Written by brctl: `brctl tune rollback` takes it away.\n[Service]\nExecStart=\n"
         "ExecStart=/usr/bin/nvidia-persistenced --persistence-mode --user nvidia-persistenced --verbose\n"
     )
-    assert load("dgx-h100").read(boot.JSON) is None
-    ask("dgx-h100", "tune-rollback")
-    assert load("dgx-h100").read(persistenced.DROP_IN) is None
+    assert load(h100).read(boot.JSON) is None
+    ask(h100, "tune-rollback")
+    assert load(h100).read(persistenced.DROP_IN) is None
 
 
-def test_of_several_drop_ins_the_last_name_holds(load: Load) -> None:
-    machine = load("dgx-h100")
+def test_of_several_drop_ins_the_last_name_holds(load: Load, h100: str) -> None:
+    machine = load(h100)
     assert persistenced.read(machine) is None
     machine.replace(UNIT, b"[Service]\nExecStart=/usr/bin/nvidia-persistenced \\\n  --verbose\n")
     assert persistenced.read(machine) == ("/usr/bin/nvidia-persistenced    --verbose", UNIT)
@@ -94,18 +94,18 @@ def test_of_several_drop_ins_the_last_name_holds(load: Load) -> None:
     assert not unit.on
 
 
-def test_a_part_without_the_mode(ask: Ask) -> None:
-    wanted = ask("dgx-h100+gpu0-unsupported:nvmlDeviceGetPersistenceMode", "tune-plan", persistence_mode=True)
+def test_a_part_without_the_mode(ask: Ask, h100: str) -> None:
+    wanted = ask(h100 + "+gpu0-unsupported:nvmlDeviceGetPersistenceMode", "tune-plan", persistence_mode=True)
     assert (of_first(wanted).outcome, of_first(wanted).reason) == (
         Outcome.REFUSED,
         "this GPU has no persistence mode",
     )
-    off = ask("dgx-h100+gpu0-unsupported:nvmlDeviceGetPersistenceMode", "tune-plan", persistence_mode=False)
+    off = ask(h100 + "+gpu0-unsupported:nvmlDeviceGetPersistenceMode", "tune-plan", persistence_mode=False)
     assert (of_first(off).outcome, of_first(off).reason) == (Outcome.NA, None)
 
 
-def test_what_boot_json_holds_is_plain(ask: Ask, load: Load) -> None:
-    ask("dgx-h100", "tune-apply", persistence_mode=True, persist=True, settings=ONLY)
-    plain = json.loads(load("dgx-h100").read(boot.JSON))
+def test_what_boot_json_holds_is_plain(ask: Ask, load: Load, h100: str) -> None:
+    ask(h100, "tune-apply", persistence_mode=True, persist=True, settings=ONLY)
+    plain = json.loads(load(h100).read(boot.JSON))
     assert plain["request"]["action"] == "tune-apply"
     assert plain["request"]["tune"]["who"] == "brctl-boot.service"

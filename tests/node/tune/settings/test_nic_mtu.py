@@ -106,10 +106,12 @@ def test_children_that_do_not_follow(machine: Make, links: Links) -> None:
     (down,) = steps(machine([links("e0", 9000), *stack]), 1500, "e0")
     assert down.change.effects == (
         "e0.7 follows: 8950 -> 1500",
-        "vx breaks: it sends up to 9000 bytes, and e0 will carry 1500: set it to 1450 first",
+        "vx breaks: it sends up to 9000 bytes, and e0 carries 1500: set it to 1450",
         BOUNCE,
     )
     assert writes(down) == [("e0.7", "1500"), ("e0", "1500")]
+    (so,) = steps(machine([links("e0", 1500), stack[1]]), 1500, "e0")
+    assert so.change.effects == ("vx breaks: it sends up to 9000 bytes, and e0 carries 1500: set it to 1450",)
 
 
 def test_a_child_that_does_not_fit(machine: Make, links: Links) -> None:
@@ -209,9 +211,7 @@ def test_virtual_functions(machine: Make, links: Links) -> None:
     nics = tuple(_on_pci(name, address) for name, address in (("pf", "0000:01:00.0"), ("vf", "0000:01:00.1")))
     pci = (_device("0000:01:00.0", None), _device("0000:01:00.1", "0000:01:00.0"))
     (step,) = steps(host, 1500, "pf", nics=nics, pci=pci)
-    assert step.change.effects[0] == (
-        "vf breaks: it sends up to 9000 bytes, and pf will carry 1500: set it to 1500 first"
-    )
+    assert step.change.effects[0] == ("vf breaks: it sends up to 9000 bytes, and pf carries 1500: set it to 1500")
     assert [step.change.subject.name for step in steps(host, 1500, "pf,vf", nics=nics, pci=pci)] == ["vf", "pf"]
     (step,) = steps(host, 9500, "vf", nics=nics, pci=pci)
     assert step.change.reason == "vf needs 9500 under it, and pf has 9000"
@@ -285,6 +285,12 @@ def test_what_comes_down_with_it_has_to_fit_at_the_next_boot_too(machine: Make, 
     ]
     (step,) = steps(host, 9000, "e1", persist=True)
     assert [write.place.name for write in step.boot] == ["/etc/netplan/90-brctl-e1.yaml"]
+    low = [links("e1", 1400), links("e1.7", 1400, kind="vlan", parent="e1", most=65535)]
+    (step,) = steps(machine(low, owned("e1", "e1.7")), 1400, "e1", persist=True)
+    assert [write.place.name for write in step.boot] == [
+        "/etc/netplan/90-brctl-e1.yaml",
+        "/etc/netplan/90-brctl-e1.7.yaml",
+    ]
 
 
 def test_what_cannot_be_made_to_last(machine: Make, links: Links) -> None:

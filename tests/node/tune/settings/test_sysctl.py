@@ -7,7 +7,7 @@ import pytest
 
 from brctl.node.facts import Inventory
 from brctl.node.host.machine import Machine
-from brctl.node.report import Outcome
+from brctl.node.report import Outcome, Report
 from brctl.node.request import Expected, KernelParameter, Wanted
 from brctl.node.tune import Place, Scene, Step, Write, tuned
 from brctl.node.tune.settings.sysctl import plan
@@ -147,6 +147,45 @@ def test_of_a_pair_both_are_written_so_that_both_come_back(machine: Make) -> Non
     assert step.live == (knob(BYTES, "1073741824"),)
 
 
+class Kernel(Machine):
+    """One that makes the other of a pair 0, and takes no 0 for bytes, as the kernel does."""
+
+    broken = False
+
+    def write(self, path: str, text: str) -> None:
+        if path == BYTES and (text == "0\n" or self.broken):
+            raise OSError(errno.EINVAL, "Invalid argument", path)
+        super().write(path, text)
+        super().write(RATIO if path == BYTES else BYTES, "0\n")
+
+
+def test_both_of_a_pair_come_back(memory: Any, ask: Callable[..., Report]) -> None:
+    plain = {"name": "m", "recorded": False, "sources": [], "files": DIRTY}
+    host = Kernel(plain, "m", lambda: None, memory)
+    want = {"sysctls": (KernelParameter("vm.dirty_bytes", "8192"),), "settings": ("sysctl",)}
+    (change,) = ask(host, "tune-apply", **want).changes
+    assert (change.outcome, host.read(BYTES), host.read(RATIO)) == (Outcome.CHANGED, "8192\n", "0\n")
+    back = ask(host, "tune-rollback").changes
+    assert [(one.outcome, one.live, one.reason) for one in back] == [
+        (Outcome.RESTORED, "0", None),
+        (Outcome.RESTORED, "20", None),
+    ]
+    assert (host.read(BYTES), host.read(RATIO)) == ("0\n", "20\n")
+    host.broken = True  # what was done before the refusal is taken back
+    (change,) = ask(host, "tune-apply", **want).changes
+    assert change.outcome is Outcome.REFUSED
+    assert (host.read(BYTES), host.read(RATIO)) == ("0\n", "20\n")
+
+
+def test_what_still_differs_stays_refused(memory: Any, ask: Callable[..., Report]) -> None:
+    host = Kernel({"name": "m", "recorded": False, "sources": [], "files": DIRTY}, "m", lambda: None, memory)
+    ask(host, "tune-apply", sysctls=(KernelParameter("vm.dirty_bytes", "8192"),), settings=("sysctl",))
+    Machine.write(host, RATIO, "5\n")  # somebody else
+    back = ask(host, "tune-rollback").changes
+    assert [one.outcome for one in back] == [Outcome.REFUSED, Outcome.CONFLICT]
+    assert (host.read(BYTES), host.read(RATIO)) == ("8192\n", "5\n")
+
+
 def test_both_of_a_pair_are_refused(machine: Make) -> None:
     found = steps(machine([], DIRTY), ("vm.dirty_bytes", "8192"), ("vm.dirty_ratio", "10"))
     assert [step.change.reason for step in found] == [
@@ -221,6 +260,10 @@ def test_where_the_two_loaders_differ(machine: Make) -> None:
     assert step.change.effects == (
         "`sysctl --system` makes it 212992 (/etc/sysctl.conf:1), and not what the boot does",
     )
+
+    files = dict(FILES, **{"/etc/sysctl.d/a.conf": "net.core.*=7\n", "/etc/sysctl.d/.b.conf": "-net.core.rmem_max\n"})
+    (step,) = steps(machine([], files), ("net.core.rmem_max", "4194304"))
+    assert step.change.effects == ("`sysctl --system` leaves it alone, and not what the boot does",)
 
 
 def test_a_name_with_dots_is_kept_with_slashes(machine: Make) -> None:

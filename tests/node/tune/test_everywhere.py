@@ -1,0 +1,121 @@
+"""What holds of every Setting on every machine: apply leaves an empty plan, and rollback the machine as it was."""
+
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from brctl.mock.machines import names
+from brctl.node.probe import inventory
+from brctl.node.report import Outcome, Report
+from brctl.node.request import Clocks, KernelParameter, PowerLimit
+from brctl.node.tune import engine, journal
+
+Ask = Callable[..., Report]  # the fixtures of conftest.py
+Load = Callable[[str], Any]
+
+WANTED: Dict[str, Any] = {
+    "sysctls": (
+        KernelParameter("net.core.rmem_max", "134217728"),
+        KernelParameter("net.ipv4.tcp_rmem", "4096 262144 134217728"),
+    ),
+    "numa_balancing": 1,
+    "power_limits": (PowerLimit(None, None, 90.0),),
+    "persistence_mode": False,
+    "locked_clocks": Clocks(900, 1200),
+    "cpu_governor": "powersave",
+    "transparent_hugepage": "never",
+    "memlock": "1073741824",
+    "mtu": 4200,
+}
+"""What none of these machines is like."""
+OF_FILES = ("memlock",)
+"""Settings that write files alone; the others write to /proc, /sys or NVML."""
+
+
+def possible(report: Report) -> List[str]:
+    """The Settings that this machine has something for, and refuses nothing of."""
+    refused = {change.setting for change in report.changes if change.outcome is Outcome.REFUSED}
+    pending = {change.setting for change in report.changes if change.outcome is Outcome.PENDING}
+    kept = {change.setting for change in report.changes if "--allow-mgmt" in " ".join(change.effects)}
+    return sorted(pending - refused - kept - set(OF_FILES))
+
+
+def reading(machine: Any) -> Dict[str, Any]:
+    """What differs, byte for byte, from how it was at first, our journal left out; and what NVML tells or was told."""
+    found: Dict[str, Any] = {}
+    for path, text in machine._overlay.changed().items():
+        first = machine._tree._texts.get(path)
+        if path.startswith("/") and not path.startswith(journal.FOLDER) and text != first:
+            found[path] = machine.read_bytes(path)
+        if path.endswith("locked_clocks_mhz") and text != "null":
+            found[path] = text
+    for gpu in inventory(machine).gpus or ():
+        found["gpu{}".format(gpu.gpu_index)] = gpu.limits, gpu.identity and gpu.identity.persistence_mode
+    return found
+
+
+@pytest.mark.parametrize("name", names())
+def test_apply_leaves_an_empty_plan_and_rollback_nothing(ask: Ask, load: Load, name: str) -> None:
+    machine = load(name)
+    before = reading(machine)
+    settings = possible(ask(machine, "tune-plan", **WANTED))
+    wanted = dict(WANTED, settings=settings)
+    done = ask(machine, "tune-apply", **wanted)
+    assert done.transactions[0].state == "done", done.changes
+    assert {change.setting for change in done.changes if change.outcome is Outcome.CHANGED} == set(settings)
+    again = ask(machine, "tune-plan", **wanted)
+    assert {change.outcome for change in again.changes} <= {Outcome.OK, Outcome.NA}
+    back = ask(machine, "tune-rollback")
+    assert {change.outcome for change in back.changes} == {Outcome.RESTORED}
+    assert reading(machine) == before
+    assert machine.read(journal.MARKER) is None
+
+
+def test_every_setting_is_tried_on_some_machine(ask: Ask) -> None:
+    plans = [ask(machine, "tune-plan", **WANTED) for machine in ("dgx-h100", "cpu-only", "dgx-a100")]
+    tried = {name for plan in plans for name in possible(plan)}
+    assert tried == {setting.id for setting in engine.registry()} - set(OF_FILES)
+
+
+class KilledError(BaseException):
+    """kill -9"""
+
+
+def killed_at(machine: Any, number: int, before: bool) -> Any:
+    """The machine, with a program that is killed before or after it writes that record of its journal."""
+    append, count = machine.append, iter(range(10_000))
+
+    def dying(path: str, data: bytes) -> None:
+        due = next(count) == number
+        if due and before:
+            raise KilledError
+        append(path, data)
+        if due:
+            raise KilledError
+
+    machine.append = dying
+    return machine
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_a_kill_at_each_record_leaves_what_rollback_mends(ask: Ask, load: Load, h100: str, before: bool) -> None:
+    """Before a record: the write that it follows is done, and nothing tells so. After it: its own write is not done."""
+    first = reading(load(h100))
+    wanted = dict(WANTED, settings=possible(ask(h100, "tune-plan", **WANTED)), persist=True)
+    for number in range(100):
+        try:
+            ask(killed_at(load(h100), number, before), "tune-apply", **wanted)
+        except KilledError:
+            pass
+        else:
+            break
+        newest = next(iter(ask(h100, "tune-history").transactions), None)
+        if newest and newest.state == "open" and number:
+            (note,) = ask(h100, "tune-plan", **wanted).notes
+            assert note == newest.id + " by op@admin was cut short: `tune rollback` takes back what it did"
+            assert ask(h100, "tune-apply", **wanted).errors[0].message == note
+        back = ask(h100, "tune-rollback")
+        assert bool(back.errors) is (number == 0)  # nothing was done yet
+        assert {change.outcome for change in back.changes} <= {Outcome.RESTORED, Outcome.OK}
+        assert reading(load(h100)) == first, number
+    assert number > 10

@@ -1,0 +1,124 @@
+"""The journal: what a record is, and what becomes of one that was cut short or is broken."""
+
+import time
+from typing import Any, List
+
+import pytest
+
+from brctl.node.host.machine import Machine
+from brctl.node.report import HOST
+from brctl.node.request import Request, Tuning
+from brctl.node.tune import Place, journal
+
+ENTRY = journal.Entry(0, "sysctl", HOST, "a", Place("knob", "/proc/sys/a"), "1\t2\n\x00\xff", "3")
+
+
+@pytest.fixture
+def machine(memory: Any) -> Machine:
+    files = {"/proc/sys/kernel/random/boot_id": "b-1\n"}
+    return Machine({"name": "m", "recorded": False, "sources": [], "files": files}, "m", lambda: None, memory)
+
+
+def begin(machine: Machine) -> journal.Journal:
+    return journal.begin(machine, Request("n", "tune-apply", tune=Tuning(who="op", config_hash="c")))
+
+
+def text(machine: Machine, name: str) -> str:
+    return machine.read("{}/{}.jsonl".format(journal.FOLDER, name)) or ""
+
+
+def test_what_is_written_reads_back(machine: Machine) -> None:
+    record = begin(machine)
+    assert journal.open_id(machine) == record.id
+    assert [record.write(ENTRY).number, record.write(ENTRY._replace(key="b")).number] == [0, 1]
+    log = journal.load(machine, record.id)
+    assert (log.state, log.in_flight, [entry.key for entry in log.entries]) == ("open", 1, ["a", "b"])
+    assert log.entries[0] == ENTRY
+    record.undone(1)
+    record.end("done", "op", ())
+    log = journal.load(machine, record.id)
+    assert (log.state, log.in_flight, log.entries) == ("done", None, (ENTRY,))
+    assert (log.told().who, log.told().boot_id, log.told().config_hash) == ("op", "b-1", "c")
+    assert journal.open_id(machine) is None
+
+
+def test_of_one_that_was_cut_short_the_writes_are_told(machine: Machine) -> None:
+    record = begin(machine)
+    record.write(ENTRY._replace(before="1\t2"))
+    record.write(ENTRY._replace(key="b", before=None))
+    told = journal.load(machine, record.id).told()
+    assert told.state == "open"
+    assert [(change.key, change.before, change.live, change.reason) for change in told.changes] == [
+        ("a", "1 2", "3", None),
+        ("b", "absent", "3", "this may be done, in part, or not at all"),
+    ]
+
+
+def test_one_that_waits_stays_open(machine: Machine) -> None:
+    record = begin(machine)
+    record.end("unconfirmed", "op", ())
+    assert journal.open_id(machine) == record.id
+
+
+def test_two_in_one_second_have_two_names(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "strftime", lambda *_: "20260102-030405")
+    found: List[str] = [begin(machine).id for _ in range(11)]
+    assert found[:3] == ["20260102-030405", "20260102-030405-2", "20260102-030405-3"]
+    machine.replace(journal.FOLDER + "/odd-a-b.jsonl", b"")
+    assert journal.names(machine)[:-1] == tuple(found)  # 10 after 9
+
+
+def test_a_line_that_was_cut_short_is_taken_away(machine: Machine) -> None:
+    record = begin(machine)
+    record.write(ENTRY)
+    machine.append("{}/{}.jsonl".format(journal.FOLDER, record.id), b'{"write": {"num')
+    log = journal.load(machine, record.id)
+    assert (log.in_flight, len(log.entries)) == (0, 1)
+    again = journal.resumed(machine, log)
+    assert text(machine, record.id).endswith("}\n")
+    assert again.write(ENTRY).number == 1
+    assert len(journal.load(machine, record.id).entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "why"),
+    [
+        ("none", None, "there is no transaction none"),
+        ("../../etc/x", None, r"there is no transaction \.\./\.\./etc/x"),
+        ("broken", b"{\n", "broken.jsonl cannot be read: "),
+        ("broken", b"", "broken.jsonl cannot be read: "),
+        ("broken", b'{"undone":{"number":1}}\n', "cannot be read: it does not begin with who and when"),
+        ("broken", b'{"begin":{}}\n', "cannot be read: Begin: unknown"),
+        ("broken", b'{"what":{}}\n', "cannot be read: 'what'"),
+    ],
+)
+def test_what_is_no_transaction(machine: Machine, name: str, lines: Any, why: str) -> None:
+    if lines is not None:
+        machine.replace("{}/{}.jsonl".format(journal.FOLDER, name), lines)
+    with pytest.raises(journal.JournalError, match=why):
+        journal.load(machine, name)
+    good = begin(machine).id
+    assert [log.begin.id for log in journal.logs(machine)] == [good]  # a broken one hides no other
+
+
+def test_locked_clocks_are_those_of_this_boot(machine: Machine, memory: Any) -> None:
+    place = Place("gpu", "GPU-1", "locked_clocks")
+    assert journal.locked_clocks(machine, place) is None
+    record = begin(machine)
+    record.write(ENTRY._replace(place=place, before=None, after="1 2"))
+    record.write(ENTRY)
+    assert journal.locked_clocks(machine, place) == "1 2"
+    assert journal.locked_clocks(machine, place._replace(name="GPU-2")) is None
+    memory.write("/proc/sys/kernel/random/boot_id", "b-2\n")
+    assert journal.locked_clocks(machine, place) is None
+
+
+def test_a_long_value_of_ours_is_a_hash(machine: Machine) -> None:
+    record = begin(machine)
+    record.write(ENTRY._replace(before="y" * 70000, after="x" * 70000))
+    (entry,) = journal.load(machine, record.id).entries
+    assert entry.before == "y" * 70000
+    assert journal.is_ours("x" * 70000, entry.after)
+    assert not journal.is_ours("z" * 70000, entry.after)
+    assert not journal.is_ours(None, entry.after)
+    assert not journal.is_ours("3", "3")
