@@ -16,7 +16,7 @@ from brctl.fleet.drain import Outcome, Result
 from brctl.fleet.listing import Row
 from brctl.mock.machines import load
 from brctl.node import agent
-from brctl.node.report import encode
+from brctl.node.codec import encode
 from brctl.node.request import Request
 from brctl.render.data import dump, reports
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..node.codec import InvalidReportError, decode
 from ..node.diagnose import GROUPS
 from ..node.diagnose.engine import registry
 from ..node.facts import Inventory
-from ..node.report import InvalidReportError, Report, decode
+from ..node.report import Report
 from ..node.request import Request
 from .errors import CommandError
 

@@ -244,7 +244,7 @@ def _wanting(run: Session | FleetSession, asked: Tuning, sets: Sequence[str]) ->
     import hashlib
 
     from ..config.wanted import wanted
-    from ..node.report import dumps
+    from ..node.codec import dumps
     from ..node.request import Wanted
 
     targets = []

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from ..node.codec import dumps
 from ..node.frame import Frame, pack
-from ..node.report import dumps
 from ..node.request import Request
 from . import door, ssh_config
 from .bundle import Bundle

@@ -16,8 +16,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from ..node.codec import InvalidReportError, dumps, loads
 from ..node.frame import Frame, FrameError, Unpacker, pack
-from ..node.report import InvalidReportError, NodeError, Report, dumps, loads
+from ..node.report import NodeError, Report
 from ..node.request import Request
 
 _START = "import sys; sys.path[:0] = sys.argv[1].split(':'); from {} import main; main()"

@@ -14,9 +14,10 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..node.codec import loads
 from ..node.frame import Frame
 from ..node.monitor.stream import Follower
-from ..node.report import NodeError, Report, loads
+from ..node.report import NodeError, Report
 from . import failure
 from .engine import Run, Timer, room_for
 from .order import Limits, Order

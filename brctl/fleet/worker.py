@@ -18,8 +18,9 @@ from typing import IO, Any
 from ClusterShell.Worker.EngineClient import EngineClient
 from ClusterShell.Worker.Worker import Worker
 
+from ..node.codec import InvalidReportError, dumps, loads
 from ..node.frame import FloodError, Frame, FrameError, Unpacker, pack
-from ..node.report import InvalidReportError, NodeError, Report, dumps, loads
+from ..node.report import NodeError, Report
 from . import failure
 from .launch import Launch
 from .order import Limits, Order

@@ -13,12 +13,13 @@ import time
 import traceback
 from typing import Callable, Dict, Tuple
 
+from .codec import InvalidReportError, dumps, loads
 from .diagnose import Earlier, engine
 from .facts import Inventory
 from .frame import Frame, Unpacker, pack
 from .host import Host, ending
 from .probe import again, inventory
-from .report import Finding, InvalidReportError, NodeError, Report, dumps, loads
+from .report import Finding, NodeError, Report
 from .request import TUNING, Request
 
 _CHUNK = 65536

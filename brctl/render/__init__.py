@@ -330,7 +330,7 @@ def _reports(
 
 def _plain(value: Sequence[Any]) -> Any:
     """A NamedTuple, or several, as plain data."""
-    from ..node.report import encode
+    from ..node.codec import encode
 
     return encode(tuple(value)) if isinstance(value, list) else encode(value)
 

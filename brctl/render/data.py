@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import __version__
-from ..node.report import SCHEMA_VERSION, Report, encode
+from ..node.codec import encode
+from ..node.report import SCHEMA_VERSION, Report
 
 
 def reports(command: str, found: Sequence[Report]) -> dict[str, Any]:

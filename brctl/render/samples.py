@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ..fleet.balance import balance, stragglers
-from ..node.report import SCHEMA_VERSION, Report, Sample, encode
+from ..node.codec import encode
+from ..node.report import SCHEMA_VERSION, Report, Sample
 from .data import dump, reports
 
 

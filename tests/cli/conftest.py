@@ -9,7 +9,8 @@ import pytest
 from brctl.cli import run, session
 from brctl.mock.machines import load
 from brctl.node import agent
-from brctl.node.report import Report, dumps, loads
+from brctl.node.codec import dumps, loads
+from brctl.node.report import Report
 from brctl.node.request import Request
 
 

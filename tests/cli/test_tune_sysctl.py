@@ -214,7 +214,7 @@ def test_two_that_exclude_each_other_both_come_back(node: Node, ratio: str) -> N
 HALF = """
 from brctl.node import agent
 from brctl.node.host.local import Local
-from brctl.node.report import dumps
+from brctl.node.codec import dumps
 from brctl.node.request import KernelParameter, Request, Tuning, Wanted
 
 wanted = Wanted(sysctls=(KernelParameter("net.ipv4.tcp_rmem", "8192 16384 2147483648"),))

@@ -11,7 +11,8 @@ from brctl.mock.machines import load
 from brctl.mock.nvml_functions import FUNCTIONS
 from brctl.mock.nvml_library import OF_THE_LIBRARY
 from brctl.node import agent
-from brctl.node.report import Report, dumps, loads
+from brctl.node.codec import dumps, loads
+from brctl.node.report import Report
 from brctl.node.request import Expected, Request
 
 MACHINES = ("h100-mig", "l40s-pcie", "old-driver", "vgpu-guest")

@@ -8,10 +8,11 @@ import pytest
 
 from brctl.mock.machines import load
 from brctl.node import agent
+from brctl.node.codec import dumps, loads
 from brctl.node.facts import Inventory, Kernel
 from brctl.node.frame import Frame, Unpacker, pack
 from brctl.node.host import Host
-from brctl.node.report import Mock, Report, dumps, loads
+from brctl.node.report import Mock, Report
 from brctl.node.request import TUNING, Request
 
 

@@ -3,22 +3,9 @@ from typing import Any, Dict
 
 import pytest
 
+from brctl.node.codec import InvalidReportError, decode, dumps, encode, loads
 from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
-from brctl.node.report import (
-    HOST,
-    SCHEMA_VERSION,
-    Evidence,
-    Finding,
-    InvalidReportError,
-    Mock,
-    NodeError,
-    Report,
-    Status,
-    decode,
-    dumps,
-    encode,
-    loads,
-)
+from brctl.node.report import HOST, SCHEMA_VERSION, Evidence, Finding, Mock, NodeError, Report, Status
 
 FULL = Report(
     node="gpu001",

@@ -18,7 +18,8 @@ import json
 from math import isfinite
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..report import InvalidReportError, Report, Sample, Series, State
+from ..codec import InvalidReportError
+from ..report import Report, Sample, Series, State
 
 Slot = Tuple[str, Tuple[str, ...]]
 Key = Tuple[str, Tuple[str, ...]]

@@ -11,8 +11,9 @@ import time
 from typing import Callable, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..accel import AcceleratorError, Library
+from ..codec import InvalidReportError, dumps, loads
 from ..host import BusyError, Host, itself
-from ..report import InvalidReportError, Outcome, dumps, loads
+from ..report import Outcome
 from ..request import Request, Tuning, Wanted
 from . import Place, Scene, Write, file_value
 from .undo import BOOT

@@ -14,8 +14,9 @@ import json
 import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
+from ..codec import InvalidReportError, decode, encode
 from ..host import Host
-from ..report import Change, InvalidReportError, Outcome, Subject, Transaction, decode, encode
+from ..report import Change, Outcome, Subject, Transaction
 from ..request import Request
 from . import Place
 from .words import shown

@@ -17,11 +17,11 @@ from brctl.node.accel.nvml import Nvml
 from brctl.node.accel.nvml_calls import UNION
 from brctl.node.accel.nvml_record import LIBRARY, Record, RecordedCalls, plain
 from brctl.node.accel.nvml_values import nvml
+from brctl.node.codec import encode
 from brctl.node.deadline import HungError
 from brctl.node.facts import Gpu
 from brctl.node.host.recording import Recording
 from brctl.node.probe import inventory
-from brctl.node.report import encode
 
 Plain = Dict[str, Any]
 PARTS = (

@@ -6,9 +6,10 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 import pytest
 
+from brctl.node.codec import decode, encode
 from brctl.node.diagnose import Case, Check, Threshold, engine
 from brctl.node.facts import GpuFault, Inventory, Memory, Problem
-from brctl.node.report import HOST, Finding, Status, Subject, decode, encode
+from brctl.node.report import HOST, Finding, Status, Subject
 from brctl.node.request import Expected, ExpectedAccelerator, Override
 
 MEMORY = Inventory(memory=Memory(1, 1, 1))

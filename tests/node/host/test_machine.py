@@ -218,38 +218,6 @@ def test_a_partial_machine_knows_what_was_written_to_it() -> None:
     assert machine.read_bytes("/etc/x.d/a") == b"1"
 
 
-def test_files_come_and_go_in_the_overlay() -> None:
-    writes = Writes()
-    machine = Machine(plain(), "m", nothing, writes)
-    machine.replace("/etc/new.d/a.conf", b"a\xff\n")
-    assert machine.read_bytes("/etc/new.d/a.conf") == b"a\xff\n"
-    assert machine.read("/etc/new.d/a.conf") == "a\ufffd\n"
-    assert machine.listdir("/etc/new.d") == ("a.conf",)
-    assert machine.listdir("/etc") == ("new.d", "os-release")
-    machine.remove("/etc/new.d/a.conf")
-    machine.remove("/usr/lib/os-release")
-    machine.remove("/usr/lib/none")
-    assert (machine.read_bytes("/etc/new.d/a.conf"), machine.read("/etc/os-release")) == (None, None)
-    assert machine.listdir("/etc/new.d") is None
-    assert machine.listdir("/usr/lib") == ()
-    machine.append("/var/log/j", b"1\n")
-    machine.append("/var/log/j", b"2\n")
-    assert machine.read_bytes("/var/log/j") == b"1\n2\n"
-    with pytest.raises(BusyError, match=r"^me$"):
-        machine.lock("/run/l", "me")
-
-
-def test_a_partial_machine_knows_what_was_written_to_it() -> None:
-    machine = Machine(plain(partial=True, files={"/proc/uptime": "1\n"}), "m", nothing, Writes())
-    with pytest.raises(NotRecordedError):
-        machine.listdir("/etc/x.d")
-    with pytest.raises(NotRecordedError):
-        machine.read_bytes("/etc/x.d/a")
-    machine.replace("/etc/x.d/a", b"1")
-    assert machine.listdir("/etc/x.d") == ("a",)
-    assert machine.read_bytes("/etc/x.d/a") == b"1"
-
-
 def test_accelerators_are_loaded_once_and_only_when_asked_for() -> None:
     calls: List[str] = []
     machine = Machine(plain(), "m", lambda: calls.append("load"))

@@ -7,9 +7,10 @@ from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence
 import pytest
 
 from brctl.node import agent
+from brctl.node.codec import dumps, loads
 from brctl.node.host import BusyError
 from brctl.node.host.machine import Machine
-from brctl.node.report import Report, dumps, loads
+from brctl.node.report import Report
 from brctl.node.request import Request, Tuning, Wanted
 
 Plain = Dict[str, Any]

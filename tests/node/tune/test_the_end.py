@@ -11,8 +11,8 @@ from typing import List
 import pytest
 
 from brctl.mock.machines import load
+from brctl.node.codec import dumps
 from brctl.node.frame import Frame, pack
-from brctl.node.report import dumps
 from brctl.node.request import KernelParameter, Request, Tuning, Wanted
 from brctl.node.tune import journal
 
