@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.segment import Segments
 from rich.text import Text
 
 from ..node.report import Mock, Status
@@ -89,6 +90,8 @@ class Terminal:
             self._print([_clean(head)] if head.plain.strip() else [])
             return self.line(text, indent=_LEAST_INDENT)
         lines = self._wrap(_clean(text), self.console.width - indent)
+        if not (indent or head):
+            return self._print(lines)
         heads = [_clean(head), *[Text()] * (len(lines) - 1)]
         return self._print([_padded(before, indent) + line for before, line in zip(heads, lines, strict=True)])
 
@@ -130,7 +133,9 @@ class Terminal:
             ready += self._wrap(line, self.console.width) if line.cell_len > self.console.width else [line]
         if ready:
             self._begun = True
-            self.console.print(Text("\n").join(ready), soft_wrap=True)
+            # As segments: rich would wrap and join the lines once more, which takes as long again.
+            segments = (segment for line in ready for segment in line.render(self.console, end="\n"))
+            self.console.print(Segments(segments), end="", soft_wrap=True)
 
 
 def _padded(text: Text, width: int, right: bool = False) -> Text:
