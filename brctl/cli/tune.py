@@ -97,7 +97,7 @@ def apply(
     form = common(ctx).form("table", "json", "yaml")
     chosen, within_s = _settings(only, skip), seconds("--confirm-within", confirm_within)
     if not yes:
-        _somebody_to_ask("apply")
+        _somebody_to_ask("apply", form)
     with session(ctx) as run:
         _refuse_strangers(run)
         asked = Tuning(
@@ -309,7 +309,10 @@ def _refuse_strangers(run: Session | FleetSession) -> None:
             raise CommandError(what, "--as NODE names this host")
 
 
-def _somebody_to_ask(command: str) -> None:
+def _somebody_to_ask(command: str, form: str) -> None:
+    """Raises CommandError; a plan to look at has no place in what a program reads."""
+    if form != "table":
+        raise CommandError(f"tune {command} asks first, and --output {form} leaves no place for it", "give --yes")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError(f"tune {command} asks first, and nobody is there to ask", "give --yes")
 

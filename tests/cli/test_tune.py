@@ -89,6 +89,7 @@ def test_exit_codes(brctl: Brctl, argv: tuple[str, ...], code: int) -> None:
         (("plan", *LIMIT, "--only", "sysctl", "--skip", "sysctl"), "error: --only and --skip leave no setting\n"),
         (("plan", "--set", "mtu"), "error: --set mtu: KEY=VALUE is expected\n"),
         (("apply", *LIMIT), "error: tune apply asks first, and nobody is there to ask\nhint: give --yes\n"),
+        (("apply", *LIMIT, "-o", "json"), "error: tune apply asks first, and --output json leaves no place for it\n"),
         (("apply", "--yes", *LIMIT, "--confirm-within", "5"), "error: --confirm-within 5: 5 has no unit\n"),
         (("explain", "nothing"), "error: there is no setting nothing\n"),
         (("rollback", "../x"), "error: gpu001: there is no transaction ../x\n"),
@@ -129,7 +130,7 @@ def test_apply_asks_after_it_has_shown_the_plan(
     brctl: Brctl, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, live: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    monkeypatch.setattr(tune, "_somebody_to_ask", lambda _: None)
+    monkeypatch.setattr(tune, "_somebody_to_ask", lambda *_: None)
     result = brctl("--mock", "h100-mig", "tune", "apply", *LIMIT)
     assert result.code == code
     assert "pending  gpu-power-limit  GPU 0" in result.out
@@ -141,7 +142,7 @@ def test_apply_asks_after_it_has_shown_the_plan(
 
 def test_apply_does_not_ask_where_nothing_is_to_do(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(""))
-    monkeypatch.setattr(tune, "_somebody_to_ask", lambda _: None)
+    monkeypatch.setattr(tune, "_somebody_to_ask", lambda *_: None)
     for sets, code in ((("--set", "gpu.power_limit=700W"), 0), (("--set", "gpu.power_limit=900W"), 3)):
         result = brctl("--mock", "h100-mig", "tune", "apply", *sets)
         assert (result.code, result.err) == (code, "")
@@ -175,7 +176,7 @@ def test_who_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_somebody_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal())
     monkeypatch.setattr(sys, "stderr", Terminal())
-    tune._somebody_to_ask("apply")
+    tune._somebody_to_ask("apply", "table")
 
 
 def test_list_and_explain(brctl: Brctl) -> None:
