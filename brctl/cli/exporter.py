@@ -70,7 +70,8 @@ class Page:
 
 
 def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
-    """Serve until the ticks end (0), SIGTERM or SIGHUP comes (0: it is how a service ends), or ^C, which raises.
+    """Serve until the ticks end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0, as a service ends), or
+    ^C, which raises.
 
     Nothing of `ticks` is taken before all that may be refused is there. Raises CommandError.
     """
@@ -82,15 +83,14 @@ def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
             if server:
                 server.start(page.answer)
                 announce(f"{server.url}/metrics")
-            _follow(Feed(ticks), page, file, asked.interval_s)
+            return _follow(Feed(ticks), page, file, asked.interval_s)
     except TerminatedError:
-        pass
+        return CLEAN
     finally:
         if file:
             file.remove()
         if server:
             server.close()
-    return CLEAN
 
 
 def announce(text: str) -> None:
@@ -108,8 +108,8 @@ def endpoint(text: str) -> tuple[str, int]:
     return address.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  # asked for by name
 
 
-def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) -> None:
-    """Each tick to its page and file, until there are no more. Raises what ended the ticks."""
+def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) -> int:
+    """Each tick to its page and file, until there are no more; then the exit code. Raises what ended the ticks."""
     patience_s = 2 * interval_s + 1  # one tick may be late, and a start takes its time
     count, trouble = 0, ""
     while not (feed.ended and feed.wait(count, 0) is None):
@@ -121,8 +121,7 @@ def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) ->
             page.expire()
         if file:
             trouble = _written(file, page.text(), trouble)
-    if feed.error:
-        raise feed.error
+    return feed.outcome()
 
 
 def _written(file: TextFile, text: bytes, before: str) -> str:

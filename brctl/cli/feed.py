@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..node.report import Report
+from .errors import CLEAN, INCOMPLETE, tell
 
 
 class Tick(NamedTuple):
@@ -45,6 +46,18 @@ class Feed:
         with self._changed:
             self._changed.wait_for(lambda: self.ended or (self._tick and self._tick.count > after), limit_s)
             return self._tick if self._tick and self._tick.count > after else None
+
+    def outcome(self) -> int:
+        """The exit code, once it has ended; why the only node that there was has broken off is told. Raises what ended
+        it, if that was no end in order."""
+        if self.error:
+            raise self.error
+        last = self.latest()
+        if last and len(last.reports) == 1 and last.reports[0].errors:
+            error = last.reports[0].errors[0]
+            tell(f"{last.reports[0].node}: {error.message}", error.hint)
+            return INCOMPLETE
+        return CLEAN
 
     def _take(self) -> None:
         count = 0

@@ -171,6 +171,14 @@ def test_a_feed_gives_the_newest_tick_and_then_its_end() -> None:
     assert feed.error is None
 
 
+def test_that_the_only_node_broke_off_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for reports, code in (([Report("gpu001", 0.0, 0.0, errors=(SILENT,))], 3), ([_report(1)], 0), ([], 0)):
+        feed = Feed(iter([reports]))
+        _until(lambda feed=feed: feed.ended)  # type: ignore[misc]
+        assert feed.outcome() == code
+    assert capsys.readouterr().err == "error: gpu001: no answer\n"
+
+
 def test_what_ends_the_ticks_is_kept() -> None:
     def ticks() -> Iterator[Sequence[Report]]:
         raise CommandError("no node")
@@ -252,7 +260,8 @@ def test_a_driver_that_dies_leaves_its_health_alone_in_the_file(
         _until(lambda: b"power" not in file.read_bytes())
         seen.append(file.read_bytes())
 
-    assert serve(ticks(), Serving(60, None, file)) == 0
+    assert serve(ticks(), Serving(60, None, file)) == 3
+    assert capsys.readouterr().err == "error: gpu001: no answer\n"
     assert 'brctl_node_up{node="gpu001"} 1' in _lines(seen[0])
     assert _lines(seen[1]) == ['brctl_node_up{node="gpu001"} 0']
     assert _lines(seen[1], "brctl_node_last_success_timestamp_seconds")

@@ -21,6 +21,7 @@ _NAME = 4
 """The place of a process's name in its row."""
 _WAITING = 0.05
 """Share of the time from which it is worth a word that processes wait for something (PSI)."""
+_LEAST_TOLD = 1e-6  # 0.0001 %
 _LOSSY = 1e-4
 """RoCE collapses far below 1 % of lost packets, as a lost one costs the whole window (go-back-N)."""
 
@@ -222,9 +223,9 @@ def _link(up: float | None, speed: float | None) -> Cell:
 
 def _share(value: float | None) -> str:
     """Small ones matter here."""
-    if value is None:
-        return "-"
-    return "0%" if not value else f"{value * 100:.2g}%"
+    if not value:
+        return "-" if value is None else "0%"
+    return f"{value * 100:.2g}%" if value >= _LEAST_TOLD else "<0.0001%"
 
 
 def _paused(node: Node, interface: str) -> float | None:
