@@ -66,8 +66,9 @@ class Unit:
         if self.due_s <= now_s:
             self.due_s = now_s + self.every_s
 
-    def samples(self, now: float, now_s: float) -> Tuple[Sample, ...]:
-        """What there is to tell at this moment: a value that is too old is none."""
+    def samples(self, now: float, now_s: float, began_s: float) -> Tuple[Sample, ...]:
+        """What there is to tell in the tick that began at `began_s`, at this moment. A value that is too old, as its
+        lane hangs in another unit, is none."""
         answer, since_s = self.answer, self.asked_s
         waiting = since_s is not None and (answer is None or answer.at_s < since_s)
         late = waiting and (since_s or 0.0) + PATIENCE_S <= now_s
@@ -75,7 +76,7 @@ class Unit:
             self._counted_s = since_s
             self.timeouts += 1
         failed = answer is None or answer.error is not None
-        if late or failed or self.due_s + PATIENCE_S < now_s:
+        if late or failed or self.due_s + PATIENCE_S < began_s:
             state = State.STALE if failed and not late else State.TIMEOUT
             return tuple(Sample(name, labels, None, state, now) for name, labels in self._known)
         assert answer is not None  # noqa: S101  # for the type checker
