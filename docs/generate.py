@@ -101,6 +101,13 @@ def report_schema() -> str:
     return json.dumps(json_output.schema(), indent=1) + "\n"
 
 
+def metrics_md() -> str:
+    """What the collectors of monitor measure."""
+    import metrics_page
+
+    return metrics_page.page()
+
+
 def mock_md() -> str:
     """The machines and faults of --mock."""
     import mock_machines
@@ -136,6 +143,7 @@ PAGES = {
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,
+    "metrics.md": metrics_md,
     "mock.md": mock_md,
     "report.schema.json": report_schema,
     "../completions/brctl.bash": lambda: completion("bash"),
