@@ -136,8 +136,24 @@ def show_svg() -> str:
     return pictures.draw("--mock dgx-h100 node-manager show")
 
 
+def monitor_svg() -> str:
+    """The live view of one node."""
+    import monitor_pictures
+
+    return monitor_pictures.monitor()
+
+
+def fleet_svg() -> str:
+    """The live view of many."""
+    import monitor_pictures
+
+    return monitor_pictures.fleet()
+
+
 PAGES = {
     "check.svg": check_svg,
+    "fleet.svg": fleet_svg,
+    "monitor.svg": monitor_svg,
     "show.svg": show_svg,
     "checks.md": checks_md,
     "config.md": config_md,

@@ -25,6 +25,7 @@ class Page:
     def __init__(self, dcgm_hostname: str | None) -> None:
         self._dcgm_hostname = dcgm_hostname
         self._lock = threading.Lock()
+        self._exposition = prometheus.Exposition()
         self._last_success: dict[str, float] = {}
         """Of every node that there was, by the wall clock."""
         self._said: tuple[Sequence[Report], Sequence[Health]] = ((), ())
@@ -53,7 +54,7 @@ class Page:
 
     def _format(self, open_metrics: bool) -> bytes:
         reports, healths = self._said
-        ours = prometheus.exposition(reports, healths, time.process_time(), open_metrics)
+        ours = self._exposition.write(reports, healths, time.process_time(), open_metrics)
         return ours + dcgm.exposition(reports, self._dcgm_hostname) if self._dcgm_hostname else ours
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
@@ -70,8 +71,8 @@ class Page:
 
 
 def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
-    """Serve until the ticks end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0, as a service ends), or
-    ^C, which raises.
+    """Serve until the ticks end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0: as a service ends),
+    or ^C, which raises.
 
     Nothing of `ticks` is taken before all that may be refused is there. Raises CommandError.
     """

@@ -124,7 +124,7 @@ def total(summaries: Sequence[Summary]) -> list[Line]:
     silent = sum(each.error is not None for each in summaries)
     gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
     pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
-    pieces.append([Cell(f"{gpus} GPUs"), *([Cell(f", {down} down", "crit")] if down else [])])
+    pieces.append([Cell(f"{gpus} GPUs"), *([Cell(", "), Cell(f"{down} down", "crit")] if down else [])])
     uses = [each.use for each in summaries if each.use is not None]
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
@@ -204,7 +204,7 @@ def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
         Cell(f"{it.gpus - it.down}/{it.gpus}", bad),
         usage(it.use, "-", ink),
         Cell(amounts.percent(it.least)),
-        lambda width: [Cell(ink.history(history, width), "busy")],
+        lambda width: [Cell(ink.history(history, width), "past")],
         Cell(amounts.percent(it.memory)),
         temperature(it.temperature, it.margin),
         Cell(amounts.watts(it.power)),

@@ -58,7 +58,7 @@ def _between(left: Line, right: Line, width: int) -> Line:
 
 def _foot(view: View, sections: Sequence[Section]) -> Line:
     if view.typed is not None:
-        return [Cell("/", "key"), Cell(view.typed), Cell(" ", "cursor")]
+        return [Cell("/", "key"), Cell(view.typed), Cell(" ", "head")]
     if view.asking is not None:
         return [Cell(view.asking, "warn"), Cell(": t SIGTERM, i SIGINT, K SIGKILL, any other key: nothing")]
     if view.said:
@@ -140,11 +140,13 @@ def _table(
     # In one line, how many rows there are; in two, a row below the names of its columns.
     table, hidden = laid_out(section.columns, [item.cells() for item in seen], width)
     lines = (
-        [ink.paint(_title(section, items, len(seen), view, active, hidden), width)] if room != 2 or not items else []
+        [ink.paint(_title(section, items, len(seen), view, active, hidden, ink.rule * width), width)]
+        if room != 2 or not items
+        else []
     )
     lines.append(ink.paint(table[0], width))
     for place, line in enumerate(table[1:], first):
-        lines.append(ink.paint(line, width, "cursor" if active and place == cursor else ""))
+        lines.append(ink.paint(line, width, "@" if active and place == cursor else ""))
     if folded:
         rest = [*items[:first], *items[first + rows :]]
         words = section.fold(rest) if section.fold else f"{len(rest)} more"
@@ -152,7 +154,9 @@ def _table(
     return lines[:room], len(seen)
 
 
-def _title(section: Section, items: Sequence[Item], seen: int, view: View, active: bool, hidden: Sequence[str]) -> Line:
+def _title(
+    section: Section, items: Sequence[Item], seen: int, view: View, active: bool, hidden: Sequence[str], rule: str
+) -> Line:
     count = f" {len(items)}" if seen == len(items) else f" {seen} of {len(items)}"
     if len(items) != len(section.items):
         count += f" (of {len(section.items)}, by the filter)"
@@ -160,9 +164,5 @@ def _title(section: Section, items: Sequence[Item], seen: int, view: View, activ
     named = f"  by {by}" if by != section.sorts[0] else ""
     order = f"{named}{'  reversed' if view.reverse else ''}" if active else ""
     more = f"  no room for {', '.join(hidden)}" if hidden else ""
-    return [
-        Cell(section.title, "title" if active else "dim"),
-        Cell(count),
-        Cell(order, "key"),
-        Cell(more.lower(), "dim"),
-    ]
+    title = Cell(section.title, "title" if active else "")
+    return [title, Cell(count), Cell(order, "key"), Cell(more.lower(), "dim"), Cell(f" {rule}", "dim")]

@@ -40,7 +40,7 @@ COLUMNS = (
     Column("GPU", right=True),
     Column("USE", least=9, most=16),
     Column("HISTORY", rank=6, least=12, most=60, moving=True),
-    Column("MEMORY", rank=1, least=10, most=20),
+    Column("MEMORY", rank=1, right=True, least=10, most=20),
     Column("TEMP", right=True),
     Column("POWER", rank=2, right=True),
     Column("CLOCK", rank=7, right=True),
@@ -98,7 +98,7 @@ def _cells(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink)
     return [
         cell(labels[0]),
         usage(node.value(UTILIZATION, labels), amounts.missing(node.state(UTILIZATION, labels)), ink),
-        lambda width: [Cell(ink.history(history, width), "busy")],
+        lambda width: [Cell(ink.history(history, width), "past")],
         _memory(node, labels, ink),
         temperature(node.value(TEMPERATURE, labels), node.value(MARGIN, labels)),
         Cell(_power(node, labels)),

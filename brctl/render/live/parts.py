@@ -17,6 +17,7 @@ from .seen import Node
 
 PROCESS = "brctl_gpu_process_memory_bytes"
 LOSS = "brctl_rdma_loss_ratio"
+_SPEED = "brctl_network_speed_bytes_per_second"
 _NAME = 4
 """The place of a process's name in its row."""
 _WAITING = 0.05
@@ -50,7 +51,7 @@ def _gpus(node: Node) -> list[Line]:
     count = f"{len(up)} {'GPU' if len(up) == 1 else 'GPUs'}"
     if node.value("brctl_monitor_released"):
         return [[Cell("the GPUs are let go: brctl monitor release", "warn")]]
-    pieces: list[Line] = [[Cell(count), Cell(f", {down} down", "crit")] if down else [Cell(count)]] if up else []
+    pieces: list[Line] = [[Cell(f"{count}, "), Cell(f"{down} down", "crit")] if down else [Cell(count)]] if up else []
     uses = _known(node, UTILIZATION)
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
@@ -156,10 +157,10 @@ def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item
         cell(user),
         Cell(amounts.size(memory)),
         cell(name) if known else Cell("? (ended, or in another PID namespace)", "dim"),
-        cell(label.get("job") or "-"),
+        cell(label.get("slurm_job") or "-"),
         cell(label.get("container") or "-"),
     ]
-    words = " ".join((pid, f"gpu{gpu}", user, name, label.get("job", ""), label.get("container", "")))
+    words = " ".join((pid, f"gpu{gpu}", user, name, label.get("slurm_job", ""), label.get("container", "")))
     return Item(f"{pid} {name}", keys, words, lambda: row)
 
 
@@ -184,14 +185,15 @@ def _network(node: Node, ink: Ink) -> Section:
         Column("RDMA", rank=5),
     )
     rdma = {info.get("nic", ""): info.get("rdma", "") for info, _ in node.named(NIC)}
-    names = sorted((labels[0] for labels in node.each("brctl_network_receive_bytes_total")), key=natural)
+    names = [labels[0] for labels in node.each("brctl_network_receive_bytes_total")]
+    names.sort(key=lambda name: (-(node.value(_SPEED, (name,)) or 0.0), natural(name)))
     items = [_interface(node, Nic(name, rdma.get(name, "")), place, ink) for place, name in enumerate(names)]
-    return Section("network", "NETWORK", columns, items, ("name", "use", "rx", "tx", "loss"), frozenset({"name"}))
+    return Section("network", "NETWORK", columns, items, ("link", "use", "rx", "tx", "loss"), frozenset({"link"}))
 
 
 def _interface(node: Node, nic: Nic, place: int, ink: Ink) -> Item:
     labels = (nic.interface,)
-    up, speed = node.value("brctl_network_up", labels), node.value("brctl_network_speed_bytes_per_second", labels)
+    up, speed = node.value("brctl_network_up", labels), node.value(_SPEED, labels)
     received, sent = traffic(node, "receive", nic), traffic(node, "transmit", nic)
     most = max((rate for rate in (received, sent) if rate is not None), default=None)
     use = most / speed if most is not None and speed else None

@@ -73,7 +73,9 @@ class Watch:
         shown = self._summaries
         if silent:
             shown = [fleet.Summary(each.node, SILENT, 0, 0, *[None] * 6) for each in shown]
-        head = [Cell(f" {len(shown)} nodes"), *_mocked(self._reports[0].mock)]
+        mocks = {report.mock for report in self._reports}
+        mocked = _mocked(self._reports[0].mock) if len(mocks) == 1 else [Cell("  mock machines")]
+        head = [Cell(f" {len(shown)} nodes"), *mocked]
         return Scene(head, now, fleet.total(shown), [fleet.nodes(shown, self._histories, ink)])
 
     def _sections(self, node: Node, ink: Ink) -> list[Section]:

@@ -31,7 +31,7 @@ def _lines(
     watch: Watch, pen: Ink, view: "View | None" = None, width: int = 130, height: int = 40, clock: float = 1.0
 ) -> "list[str]":
     view = view or View()
-    return [line.rstrip() for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
+    return [line.rstrip(" ─") for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
 
 
 def _row(lines: "list[str]", start: str) -> str:
@@ -46,7 +46,7 @@ def test_a_row_of_a_gpu_says_all_of_it(busy: Make, pen: Ink) -> None:
     lines = _lines(_watch([busy()], [busy(8, "gpu001", **more)]), pen, width=180)
     assert _row(lines, "GPU") == "GPU USE HISTORY MEMORY TEMP POWER CLOCK NIC RX TX NVLINK SLOWED BY"
     assert _row(lines, "2") == (
-        "2 ███▎░░░░░░░ 30% ▃▃ ███████▋░░ 61/80 GiB 52C 402/700 W 1980 MHz ens2np0 12.4 GB/s 5.0 MB/s 3.0 GB/s "
+        "2 ━━━╸─────── 30% ▃▃ ━━━━━━━╸── 61/80 GiB 52C 402/700 W 1980 MHz ens2np0 12.4 GB/s 5.0 MB/s 3.0 GB/s "
         "sw_power_cap 25%"
     )
     assert _row(lines, "GPUS") == "GPUS 8"
@@ -118,12 +118,12 @@ def test_the_other_tables(made: Make, pen: Ink) -> None:
     })  # fmt: skip
     lines = _lines(_watch([report]), pen)
     assert lines[1] == "no GPU   CPU 12%   memory 1.0/2 TiB   waiting for io 30%"
-    assert _row(lines, "ens2") == "ens2 400 Gb/s █████▌░░░░░ 50% 25.0 GB/s 1.0 GB/s 1.2% 12% 7 mlx5_0"
+    assert _row(lines, "ens2") == "ens2 400 Gb/s ━━━━━╸───── 50% 25.0 GB/s 1.0 GB/s 1.2% 12% 7 mlx5_0"
     assert _row(lines, "ens10") == "ens10 down ··········· - - - - - - -"
     first = [line.split()[0] for line in lines if line]
     assert first.index("ens2") < first.index("ens10")
-    assert _row(lines, "nvme0n1") == "nvme0n1 █████▌░░░░░ 50% 3.0 GB/s - 0.2 ms -"
-    assert _row(lines, "/raid") == "/raid ████████▎░░ 75% 1.0 TiB 4.0 TiB ext4"
+    assert _row(lines, "nvme0n1") == "nvme0n1 ━━━━━╸───── 50% 3.0 GB/s - 0.2 ms -"
+    assert _row(lines, "/raid") == "/raid ━━━━━━━━─── 75% 1.0 TiB 4.0 TiB ext4"
     assert "/proc" not in "".join(lines)
 
 
@@ -312,8 +312,8 @@ def test_a_table_that_stands_still(busy: Make, pen: Ink) -> None:
     assert lines[1:] == [
         "2 GPUs  use 15%  power 801 W",
         "",
-        "GPU  USE        MEMORY      TEMP      POWER  NIC      RX  TX",
-        "  0  ▍░░░  10%   61/80 GiB   50C  400/700 W  ens0np0   -   -",
-        "  1  ▊░░░  20%   61/80 GiB   51C  401/700 W  ens1np0   -   -",
+        "GPU  USE            MEMORY  TEMP      POWER  NIC      RX  TX",
+        "  0  ╸───  10%   61/80 GiB   50C  400/700 W  ens0np0   -   -",
+        "  1  ━───  20%   61/80 GiB   51C  401/700 W  ens1np0   -   -",
         "not shown at 60 columns: CLOCK, NVLINK, SLOWED BY",
     ]
