@@ -136,6 +136,13 @@ def show_svg() -> str:
     return pictures.draw("--mock dgx-h100 node-manager show")
 
 
+def alerts_md() -> str:
+    """Alerts for Prometheus, and what to do."""
+    import alerts_page
+
+    return alerts_page.page()
+
+
 def monitor_svg() -> str:
     """The live view of one node."""
     import monitor_pictures
@@ -155,6 +162,7 @@ PAGES = {
     "fleet.svg": fleet_svg,
     "monitor.svg": monitor_svg,
     "show.svg": show_svg,
+    "alerts.md": alerts_md,
     "checks.md": checks_md,
     "config.md": config_md,
     "config.schema.json": config_schema,

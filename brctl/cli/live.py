@@ -64,7 +64,7 @@ def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
 
 
 def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
-    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (143 or
+    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (143,
     129), or ^C, which raises.
 
     The terminal is given back as it was in any case. Raises what ended the ticks, OSError: the terminal is gone.

@@ -30,7 +30,8 @@ from brctl.cli.live import Watching, watch_or_print
 from brctl.node.report import Report, Sample, Series, State
 SERIES = [Series("brctl_" + name, "", "gauge", labels, "", "", "") for name, labels in (
     ("gpu_up", ("gpu", "uuid")), ("gpu_utilization_ratio", ("gpu", "uuid")),
-    ("gpu_process_memory_bytes", ("gpu", "uuid", "pid", "name", "user", "container", "job", "kind", "gpu_instance")))]
+    ("gpu_process_memory_bytes",
+     ("gpu", "uuid", "pid", "name", "user", "container", "slurm_job", "kind", "gpu_instance")))]
 def report(node, tick, gpus):
     rows = [("gpu_up", (), 1.0), ("gpu_utilization_ratio", (), 0.01 * (tick % 100))]
     samples = [Sample("brctl_" + name, (str(gpu), "GPU-" + str(gpu)), value, State.MEASURED, time.time())

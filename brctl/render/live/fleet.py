@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...fleet.balance import evenness
 from ...fleet.fold import node_set
 from ...node.monitor import UP
 from ...node.report import NodeError, Report, Sample
@@ -53,6 +54,8 @@ class Summary(NamedTuple):
     margin: float | None
     power: float | None
     """Of all GPUs together."""
+    uses: tuple[float, ...] = ()
+    """Of each GPU that tells it."""
 
 
 class Plan:
@@ -110,6 +113,7 @@ def summary(report: Report, plan: Plan) -> Summary:
         max(found[TEMPERATURE], default=None),
         min(found[MARGIN], default=None),
         sum(found[POWER]) if found[POWER] else None,
+        tuple(uses),
     )
 
 
@@ -125,14 +129,22 @@ def total(summaries: Sequence[Summary]) -> list[Line]:
     gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
     pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
     pieces.append([Cell(f"{gpus} GPUs"), *([Cell(", "), Cell(f"{down} down", "crit")] if down else [])])
-    uses = [each.use for each in summaries if each.use is not None]
+    uses = [use for each in summaries for use in each.uses]
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
         pieces.append([Cell("least ", "dim"), Cell(amounts.percent(min(uses)))])
+        pieces += _balance(uses, gpus - len(uses))
     watts = [each.power for each in summaries if each.power is not None]
     if watts:
         pieces.append([Cell("power ", "dim"), Cell(amounts.watts(sum(watts)))])
     return pieces
+
+
+def _balance(uses: Sequence[float], unknown: int) -> list[Line]:
+    """How evenly the work lies on all GPUs whose use is known; without work that has no meaning."""
+    even = evenness(uses)
+    left_out = f" ({unknown} unknown)" if unknown else ""
+    return [] if even is None else [[Cell("balance ", "dim"), Cell(f"{even:.3f}"), Cell(left_out, "dim")]]
 
 
 def nodes(summaries: Sequence[Summary], histories: Histories, ink: Ink) -> Section:

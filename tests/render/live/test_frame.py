@@ -184,7 +184,7 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     reports[4] = busy(2, "gpu005", **{"gpu_temperature_margin_celsius/1/GPU-1": 3.0})
     lines = _lines(_watch(reports, reports), pen, width=120, height=12)
     assert lines[0].startswith(" 30 nodes")
-    assert lines[1] == "1 silent   58 GPUs, 1 down   use 15%   least 15%   power 23.2 kW"
+    assert lines[1] == "1 silent   58 GPUs, 1 down   use 15%   least 10%   balance 0.986   power 23.2 kW"
     assert lines[2] == "NODES 6 of 30"
     assert [line.split()[0] for line in lines[4:10]] == ["gpu020", "gpu012", "gpu005", "gpu001", "gpu002", "gpu003"]
     assert _row(lines, "gpu020") == "gpu020 ? ··········· ? timeout"
@@ -192,6 +192,12 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     assert _row(lines, "gpu012").endswith(" 1 GPU down")
     assert _row(lines, "gpu001").endswith(" 15% 10% ▂▂ 76% 51C 801 W ok")
     assert lines[10] == "… 24 more: gpu[004,006-011,013-019,021-030], use 15% to 15%, hottest 51C, all answer"
+
+
+def test_balance_leaves_out_what_is_not_known_and_says_so(busy: Make, made: Make, pen: Ink) -> None:
+    lost = busy(2, "b", **{"gpu_up/1/GPU-1": 0.0, "gpu_utilization_ratio/1/GPU-1": State.STALE})
+    assert "balance 0.946 (1 unknown)" in _lines(_watch([busy(2, "a"), lost]), pen)[1]
+    assert "balance" not in _lines(_watch([made({}, "a"), made({}, "b")]), pen)[1]
 
 
 def test_the_fold_says_how_many_are_ill(busy: Make, made: Make) -> None:
@@ -236,7 +242,7 @@ def test_where_samples_stand_is_looked_for_again_when_they_move(busy: Make) -> N
     assert (first.use, first.power, first.gpus) == (pytest.approx(0.15), 801, 2)
     assert fleet.summary(busy(2), plan) == first
     report = busy(2)
-    assert fleet.summary(report._replace(samples=report.samples[::-1]), plan) == first
+    assert fleet.summary(report._replace(samples=report.samples[::-1]), plan) == first._replace(uses=(0.2, 0.1))
     assert fleet.summary(busy(3), plan).gpus == 3
 
 
