@@ -26,7 +26,8 @@ MOST_SAMPLES = 100_000
 """Of one node. Sixteen GPUs with 300 processes have 4000; more than this is no node's."""
 MOST_LABEL = 1000
 _STATES = (State.MEASURED, State.STALE, State.TIMEOUT)
-_DIGITS = "%.7g"
+_DIGITS, _DECIMALS = "%.7g", 3
+"""Of a gauge; of what others make differences of: counters, times."""
 _GREATEST = 2**64
 _MS = 1000
 _LATEST = 4102444800.0
@@ -59,6 +60,7 @@ class Packer:
 
     def __init__(self, series: Sequence[Series]) -> None:
         self._places = {one.name: place for place, one in enumerate(series)}
+        self._exact = {one.name for one in series if one.kind == "counter" or one.name.endswith("_timestamp_seconds")}
         self._sent: Dict[Key, _Sent] = {}
         self._next = 0
 
@@ -74,7 +76,7 @@ class Packer:
             if before and before.samples is block.samples:
                 sent[key] = before
                 continue
-            now = _sent(block, before.number if before else self._next)
+            now = self._now(block, before.number if before else self._next)
             if before is None or before.slots != now.slots:
                 if before:
                     gone.append(before.number)
@@ -89,24 +91,25 @@ class Packer:
         payload = [round(at, 3), gone, new, changed, list(notes)[:_MOST_NOTES]]
         return json.dumps(payload, separators=(",", ":"), allow_nan=False).encode("ascii")
 
+    def _now(self, block: Block, number: int) -> _Sent:
+        first = block.samples[0]
+        state = next((sample.state for sample in block.samples if sample.state in _STATES), State.MEASURED)
+        slots = [(sample.series, sample.labels) for sample in block.samples]
+        values = [short(sample.value, sample.series in self._exact) for sample in block.samples]
+        return _Sent(number, block.samples, slots, values, _STATES.index(state), first.at)
+
     def _whole(self, block: _Sent, at: float) -> List[Any]:
         slots = [[self._places[name], *labels] for name, labels in block.slots]
         return [block.number, _ms(block.at - at), block.state, slots, block.values]
 
 
-def short(value: Optional[float]) -> Optional[float]:
-    """With no more digits than anybody measures; whole numbers stay as they are."""
+def short(value: Optional[float], exact: bool = False) -> Optional[float]:
+    """With no more digits than anybody measures, or, if `exact`, to the thousandth; whole numbers stay as they are."""
     if value is None or type(value) is int:
         return value
-    return int(value) if value.is_integer() and abs(value) < _GREATEST else float(_DIGITS % value)
-
-
-def _sent(block: Block, number: int) -> _Sent:
-    first = block.samples[0]
-    state = next((sample.state for sample in block.samples if sample.state in _STATES), State.MEASURED)
-    slots = [(sample.series, sample.labels) for sample in block.samples]
-    values = [short(sample.value) for sample in block.samples]
-    return _Sent(number, block.samples, slots, values, _STATES.index(state), first.at)
+    if value.is_integer() and abs(value) < _GREATEST:
+        return int(value)
+    return round(value, _DECIMALS) if exact else float(_DIGITS % value)
 
 
 def _change(before: _Sent, now: _Sent, at: float) -> List[Any]:

@@ -77,6 +77,15 @@ def test_no_more_digits_than_anybody_measures(value: Any, text: str) -> None:
     assert json.dumps(short(value)) == text
 
 
+def test_a_counter_loses_no_more_than_a_thousandth() -> None:
+    """Somebody makes a rate of it, of two readings that are close together."""
+    energy = Series("brctl_gpu_energy_joules_total", "joules", "counter", (), "", "", "e")
+    seen = Series("brctl_seen_timestamp_seconds", "seconds", "gauge", (), "", "", "e")
+    samples = tuple(Sample(one.name, (), 129850123.45678, State.MEASURED, 1.0) for one in (energy, seen))
+    payload = json.loads(Packer((energy, seen)).pack(1.0, [Block("e", (), samples)]))
+    assert payload[2][0][4] == [129850123.457, 129850123.457]
+
+
 TICK = [10.0, [], [[0, 0, 0, [[0, "0"], [0, "1"]], [40, 50]]], [], []]
 
 
