@@ -5,7 +5,8 @@ arrays so that 320 samples are 2.7 kB and not 48:
 
     [AT, GONE, NEW, CHANGED, NOTES]
     GONE      numbers of blocks that are no more
-    NEW       [NUMBER, MS, STATE, [[SERIES, LABEL, ...], ...], [VALUE, ...]], SERIES by its place in the head
+    NEW       those that were not there, or have other samples than before:
+              [NUMBER, MS, STATE, [[SERIES, LABEL, ...], ...], [VALUE, ...]], SERIES by its place in the head
     CHANGED   [NUMBER, MS], nothing but the time; or [NUMBER, MS, STATE, [STEP, ...], [VALUE, ...]]: from the place
               before the first, or from the last one, so many steps further on is a value that has changed
 
@@ -69,24 +70,21 @@ class Packer:
         sent: Dict[Key, _Sent] = {}
         new: List[Any] = []
         changed: List[Any] = []
-        gone: List[int] = []
         for block in blocks:
             key = block.collector, block.part
             before = self._sent.pop(key, None)
             if before and before.samples is block.samples:
                 sent[key] = before
                 continue
-            now = self._now(block, before.number if before else self._next)
-            if before is None or before.slots != now.slots:
-                if before:
-                    gone.append(before.number)
-                now = now._replace(number=self._next)
+            if before is None:
                 self._next += 1
+            now = self._now(block, before.number if before else self._next - 1)
+            if before is None or before.slots != now.slots:
                 new.append(self._whole(now, at))
             else:
                 changed.append(_change(before, now, at))
             sent[key] = now
-        gone += [before.number for before in self._sent.values()]
+        gone = [before.number for before in self._sent.values()]
         self._sent = sent
         payload = [round(at, 3), gone, new, changed, list(notes)[:_MOST_NOTES]]
         return json.dumps(payload, separators=(",", ":"), allow_nan=False).encode("ascii")
@@ -180,7 +178,7 @@ class Follower:
         return self._head._replace(time=float(at), samples=samples, notes=tuple(notes))
 
     def _add(self, at: float, number: int, ms: int, state: int, slots: List[Any], values: List[Any]) -> None:
-        _demand(type(number) is int and number not in self._blocks and len(slots) == len(values), "no new block")
+        _demand(type(number) is int and len(slots) == len(values), "no new block")
         _demand(len(slots) <= MOST_SAMPLES and len(self._blocks) < MOST_SAMPLES, "too many blocks or samples")
         self._blocks[number] = _Block([self._slot(*slot) for slot in slots])
         self._change(at, number, ms, state, [1] * len(values), values)
