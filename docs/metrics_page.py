@@ -1,5 +1,7 @@
 """Every Series of every collector: page metrics.md of generate.py."""
 
+from __future__ import annotations  # a test of the oldest Python reads this page
+
 import sys
 
 from brctl.node.monitor import Collector, own, registry
