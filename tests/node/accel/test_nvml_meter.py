@@ -55,7 +55,8 @@ def test_what_is_not_supported_is_asked_once(dgx_h100_nvml: Plain, gpu: Board, c
     meter, asked = board.meter(), calls()
     for _ in range(3):
         meter.activity()
-        meter.condition()
+        meter.memory()
+        meter.temperatures()
     assert asked.count(function) == 1
     assert function in board.unsupported
 
@@ -86,7 +87,7 @@ def test_leftovers_beside_a_number_are_not_read(dgx_h100_nvml: Plain, gpu: Board
     """The mock leaves some in each union."""
     dgx_h100_nvml["gpus"][0].update(memory_temperature_celsius=83, pcie_replay_counter=1)
     meter = gpu(dgx_h100_nvml).meter()
-    assert meter.condition().memory_temperature_celsius == 83
+    assert meter.temperatures().memory_celsius == 83
     assert meter.traffic().pcie_replays == 1
 
 
@@ -115,7 +116,7 @@ def test_a_field_that_holds_no_number_is_a_failure(
 def test_a_lost_gpu_raises(dgx_h100_nvml: Plain, gpu: Board) -> None:
     meter = gpu(dgx_h100_nvml).meter()
     pynvml.nvmlLib._gpus[0].errors = Errors({"*": "NVML_ERROR_GPU_IS_LOST"}, 0)
-    for look in (meter.activity, meter.condition, meter.traffic, meter.xids):
+    for look in (meter.activity, meter.memory, meter.temperatures, meter.traffic, meter.link_errors, meter.xids):
         with pytest.raises(AcceleratorError) as raised:
             look()
         assert raised.value.kind == "lost"
@@ -133,7 +134,7 @@ def test_told_gpus_have_a_meter_too() -> None:
 
     (told,) = parse_query("0, BR104, 1024, 3072\n")
     meter = ToldGpu(told).meter()
-    assert meter.condition().memory_used_bytes == 1 << 30
-    assert meter.condition().memory_total_bytes == 4 << 30
+    assert meter.memory()[:3] == (4 << 30, 1 << 30, 3 << 30)
+    assert set(meter.temperatures()) == set(meter.link_errors()) == {None}
     assert set(meter.activity()) == set(meter.traffic()) == {None}
     assert meter.profile() is meter.xids() is None
