@@ -25,7 +25,7 @@ _MACHINE = "dgx-h100+gpu3-lost"
 
 def monitor() -> str:
     """One node."""
-    watch, report = Watch(1.0), _report()
+    watch, report = Watch(1.0), _report(_MACHINE)
     for tick in range(_TICKS):
         watch.take([_at(report, tick, 0)], float(tick))
     return _drawn(f"--mock {_MACHINE} monitor", watch, 29)
@@ -33,18 +33,17 @@ def monitor() -> str:
 
 def fleet() -> str:
     """128 nodes."""
-    watch, report = Watch(1.0), _report()
-    healthy = report._replace(samples=tuple(_healthy(sample) for sample in report.samples))
+    watch, report, healthy = Watch(1.0), _report(_MACHINE), _report("dgx-h100")
     for tick in range(_TICKS):
         reports = [
             _at(report if node == 17 else healthy, tick, node)._replace(node=f"gpu{node:03}") for node in range(1, 129)
         ]
         watch.take(reports, float(tick))
-    return _drawn("--mock dgx-h100,gpu017=dgx-h100+gpu3-lost -w gpu[001-128] monitor", watch, 17)
+    return _drawn("--mock dgx-h100,gpu017=dgx-h100+gpu3-lost -w gpu[001-128] monitor", watch, 20)
 
 
-def _report():
-    host = load(_MACHINE)
+def _report(machine):
+    host = load(machine)
     sampler = Sampler(host)
     tick = sampler.tick(first=True)
     samples = tuple(sample for block in tick.blocks for sample in block.samples)
@@ -65,7 +64,7 @@ def _report():
         for sample in samples
         if sample.series == "brctl_load_average"
     ]
-    return Report("gpu001", 0.0, 0.0, host.mock, series=sampler.series, samples=(*samples, *made))
+    return Report("gpu001", 0.0, 0.0, host.mock, notes=tick.notes, series=sampler.series, samples=(*samples, *made))
 
 
 _RATES = {
@@ -80,12 +79,9 @@ _RATES = {
 }
 
 
-def _healthy(sample):
-    return sample._replace(value=1.0) if sample.series == "brctl_gpu_up" else sample
-
-
 def _at(report, tick, node):
-    return report._replace(samples=tuple(_busy(sample, tick, node) for sample in report.samples))
+    samples = tuple(_busy(sample, tick, node) for sample in report.samples)
+    return report._replace(samples=samples, notes=() if tick else report.notes)
 
 
 def _busy(sample, tick, node):

@@ -347,7 +347,7 @@ def test_the_mock_is_seen_as_it_is(brctl_live: Callable[..., Seen]) -> None:
     seen = brctl_live("dgx-h100+busy+gpu3-lost")
     shown = seen.until(r"ens8np0 .* GB/s")
     assert "8 GPUs, 1 down" in shown
-    assert re.search(r"^ +3 +LOST +no answer", shown, re.MULTILINE)
+    assert re.search(r"^ +3 +LOST +nvmlDeviceGetHandleByIndex_v2: GPU is lost", shown, re.MULTILINE)
     assert re.search(r"^ +0 .* \d+/80 GiB .* ens1np0", shown, re.MULTILINE)
     assert "mock machine dgx-h100+busy+gpu3-lost, composed" in shown
     seen.type("\x03")  # ^C

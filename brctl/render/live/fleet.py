@@ -98,7 +98,7 @@ _NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWE
 def summary(report: Report, plan: Plan) -> Summary:
     """A node's row."""
     if report.errors:
-        return Summary(report.node, report.errors[0], 0, 0, None, None, None, None, None, None)
+        return silent(report.node, report.errors[0])
     found = plan.find(report.samples)
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
@@ -115,6 +115,11 @@ def summary(report: Report, plan: Plan) -> Summary:
         sum(found[POWER]) if found[POWER] else None,
         tuple(uses),
     )
+
+
+def silent(node: str, error: NodeError) -> Summary:
+    """The row of a node that says nothing."""
+    return Summary(node, error, 0, 0, None, None, None, None, None, None)
 
 
 def note(summaries: Sequence[Summary], histories: Histories) -> None:

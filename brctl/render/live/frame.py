@@ -13,6 +13,8 @@ _LEAST_SECTION = 3
 """Its title, the names of its columns, one row."""
 _GLIMPSE = 6
 """Lines that a table gets beside the one that the keys move in."""
+_FOR_SEVERAL = 14
+"""Lines from which there is room for more than the one table."""
 _HINTS = ("q quit", "/ filter", "s sort", "p pause", "? help")
 
 
@@ -113,10 +115,10 @@ def _rooms(sections: Sequence[Section], found: Section | None, rows: dict[str, i
     if found is None:
         return {}
     needs = {id_: count + 2 if count else 1 for id_, count in rows.items()}
-    glimpses = sum(min(need, _GLIMPSE) for id_, need in needs.items() if id_ != found.id)
+    others = [section.id for section in sections if section is not found] if height >= _FOR_SEVERAL else []
+    glimpses = sum(min(needs[id_], _GLIMPSE) for id_ in others)
     rooms = {found.id: min(needs[found.id], max(height - glimpses, height * 2 // 3))}
     left = height - rooms[found.id]
-    others = [section.id for section in sections if section is not found]
     for most in (_GLIMPSE, height):  # to each a glimpse, then what is left to the first
         for id_ in others:
             more = min(needs[id_], most) - rooms.get(id_, 0)

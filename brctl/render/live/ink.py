@@ -156,9 +156,13 @@ Row = Sequence["Cell | Drawing"]
 
 
 def laid_out(columns: Sequence[Column], rows: Sequence[Row], width: int) -> tuple[list[Line], list[str]]:
-    """The lines of a table, its titles first, and the titles of the columns that found no room."""
+    """The lines of a table, its titles first, and the titles of the columns that found no room.
+
+    The last cell of a row that has fewer than there are columns takes the rest of the line.
+    """
+    whole = [row for row in rows if len(row) == len(columns)]
     sizes = [
-        column.least or max([len(column.title), *(_size(row[i]) for row in rows)]) for i, column in enumerate(columns)
+        column.least or max([len(column.title), *(_size(row[i]) for row in whole)]) for i, column in enumerate(columns)
     ]
     shown = list(range(len(columns)))
     for i in sorted(shown, key=lambda i: -columns[i].rank):
@@ -194,7 +198,9 @@ def _line(columns: Sequence[Column], row: Row, sizes: Sequence[int], shown: Sequ
     for i in shown:
         if line:
             line.append(Cell("  "))
-        it = row[i]
+        it = row[min(i, len(row) - 1)]
+        if i >= len(row) - 1 and len(row) < len(columns) and isinstance(it, Cell):
+            return [*line, it]
         if not isinstance(it, Cell):
             line += it(sizes[i])
             continue

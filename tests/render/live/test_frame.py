@@ -55,8 +55,17 @@ def test_a_row_of_a_gpu_says_all_of_it(busy: Make, pen: Ink) -> None:
 
 def test_a_lost_gpu_keeps_its_row(busy: Make, pen: Ink) -> None:
     report = busy(8, "gpu001", **{"gpu_up/3/GPU-3": 0.0, "gpu_utilization_ratio/3/GPU-3": State.STALE})
-    lines = _lines(_watch([report]), pen)
-    assert _row(lines, "3") == "3 LOST no answer"
+    assert _row(_lines(_watch([report]), pen), "3") == "3 DOWN it does not answer"
+    lost = report._replace(notes=("GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost", "a login that prints"))
+    watch = _watch([lost], [report])
+    lines = _lines(watch, pen)
+    assert _row(lines, "3") == "3 LOST nvmlDeviceGetHandleByIndex_v2: GPU is lost"
+    assert _row(lines, "EVENTS") == "EVENTS 2"
+    place = lines.index("WHEN      WHAT") + 1
+    assert [line[10:] for line in lines[place : place + 2]] == [
+        "GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost",
+        "a login that prints",
+    ]
     assert lines[1].startswith("8 GPUs, 1 down   use 46%")
 
 
@@ -192,6 +201,15 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     assert _row(lines, "gpu012").endswith(" 1 GPU down")
     assert _row(lines, "gpu001").endswith(" 15% 10% ▂▂ 76% 51C 801 W ok")
     assert lines[10] == "… 24 more: gpu[004,006-011,013-019,021-030], use 15% to 15%, hottest 51C, all answer"
+
+
+def test_that_a_node_falls_silent_and_comes_back_is_an_event(busy: Make, made: Make, pen: Ink) -> None:
+    well, ill = [busy(1, "a"), busy(1, "b")], [busy(1, "a"), made({}, "b", error=SILENT)]
+    lines = _lines(_watch(well, ill, ill, well), pen)
+    assert [line.split(None, 1)[1] for line in lines[lines.index("WHEN      NODE  WHAT") + 1 :][:2]] == [
+        "b     it answers again",
+        "b     timeout: no answer within 2 s",
+    ]
 
 
 def test_balance_leaves_out_what_is_not_known_and_says_so(busy: Make, made: Make, pen: Ink) -> None:
