@@ -116,7 +116,7 @@ def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) ->
     while not (feed.ended and feed.wait(count, 0) is None):
         tick = feed.wait(count, patience_s)
         if tick:
-            count = tick.count
+            count = tick.number
             page.show(tick.reports)
         elif not feed.ended:
             page.expire()

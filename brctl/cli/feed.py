@@ -17,7 +17,7 @@ class Tick(NamedTuple):
     reports: Sequence[Report]
     at: float
     """When it came, by the monotonic clock."""
-    count: int
+    number: int
     """Which it is, from 1."""
 
 
@@ -44,8 +44,8 @@ class Feed:
     def wait(self, after: int, limit_s: float) -> Tick | None:
         """The newest tick beyond number `after`; None where none comes within `limit_s`, or the source ends."""
         with self._changed:
-            self._changed.wait_for(lambda: self.ended or (self._tick and self._tick.count > after), limit_s)
-            return self._tick if self._tick and self._tick.count > after else None
+            self._changed.wait_for(lambda: self.ended or (self._tick and self._tick.number > after), limit_s)
+            return self._tick if self._tick and self._tick.number > after else None
 
     def outcome(self) -> int:
         """The exit code, once it has ended; why the only node that there was has broken off is told. Raises what ended

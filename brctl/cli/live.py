@@ -49,7 +49,7 @@ def watch_or_print(ticks: Iterable[Sequence[Report]], asked: Watching, quiet: bo
 
 
 def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
-    """Print a table of each tick until they end (0), SIGTERM or SIGHUP comes (143, 129), or ^C, which raises.
+    """Print a table of each tick until they end, SIGTERM or SIGHUP comes (0), or ^C, which raises.
 
     Raises what ended the ticks, OSError: nobody reads any more.
     """
@@ -58,14 +58,14 @@ def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
         with ending_in_order():
             for reports in ticks:
                 printer.show(reports, time.monotonic())
-    except TerminatedError as error:
-        return 128 + error.number
+    except TerminatedError:
+        pass
     return CLEAN
 
 
 def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
-    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (143,
-    129), or ^C, which raises.
+    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0),
+    or ^C, which raises.
 
     The terminal is given back as it was in any case. Raises what ended the ticks, OSError: the terminal is gone.
     """
@@ -81,8 +81,8 @@ def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
         feed = Feed(ticks, alarm.ring)
         try:
             _Show(asked, ink, screen, keyboard).run(feed, alarm)
-        except TerminatedError as error:
-            return 128 + error.number
+        except TerminatedError:
+            return CLEAN
     return feed.outcome() if feed.ended else CLEAN
 
 
@@ -148,8 +148,8 @@ class _Show:
         count = 0
         while not self._view.quit:
             tick = feed.latest()
-            if tick and tick.count > count and not self._view.paused:
-                count = tick.count
+            if tick and tick.number > count and not self._view.paused:
+                count = tick.number
                 self._watch.take(tick.reports, tick.at)
             if feed.ended:
                 return

@@ -159,7 +159,7 @@ def test_a_feed_gives_the_newest_tick_and_then_its_end() -> None:
 
     feed = Feed(ticks())
     deadline = time.monotonic() + 10
-    while (tick := feed.latest()) is None or tick.count < 2:
+    while (tick := feed.latest()) is None or tick.number < 2:
         assert time.monotonic() < deadline
     assert feed.wait(2, 0.001) is None
     release.set()
