@@ -35,7 +35,8 @@ class Page:
         """A tick has come."""
         now = time.time()
         self._last_success.update((report.node, now) for report in reports if not report.errors)
-        self._say(reports, [(report.node, not report.errors) for report in reports])
+        asked = [report for report in reports if not report.errors or report.errors[0].kind != "not-asked"]
+        self._say(reports, [(report.node, not report.errors) for report in asked])
 
     def expire(self) -> None:
         """No tick has come for too long: the values of before are no values; that the nodes are silent is one."""

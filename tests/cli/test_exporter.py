@@ -74,6 +74,12 @@ def test_of_a_silent_node_there_is_that_it_is_silent_and_since_when(monkeypatch:
     ]
 
 
+def test_of_a_node_that_was_not_asked_yet_it_is_not_known_whether_it_is_up() -> None:
+    page = Page(None)
+    page.show([Report("gpu001", 0.0, 0.0, errors=(NodeError("not-asked", "it has not answered yet"),))])
+    assert b"gpu001" not in page.text()
+
+
 def test_where_no_tick_comes_nothing_old_is_served() -> None:
     page = Page(None)
     page.show([_report(400)])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...node.report import Report
+from .fleet import STARTS
 from .ink import Cell, Column, cell
 from .items import Item, Section
 
@@ -35,7 +36,10 @@ class Events:
         """The notes of one tick; each stands in one tick alone. A node that falls silent is an event too."""
         now = time.time()
         for report in reports:
-            message = f"{report.errors[0].kind}: {report.errors[0].message}" if report.errors else ""
+            error = report.errors[0] if report.errors else None
+            if error and error.kind == STARTS:
+                continue
+            message = f"{error.kind}: {error.message}" if error else ""
             if message != self._silent.get(report.node, ""):
                 self._silent[report.node] = message
                 self._kept.append(Event(now, report.node, message or "it answers again"))

@@ -19,6 +19,10 @@ from .seen import Histories
 
 NODE_HISTORY = "node"
 """In the place of a Series: the mean use of a node's GPUs."""
+STARTS = "not-asked"
+"""The kind of error of a node that has not answered yet: it is not silent."""
+_ILL = 2e6
+"""The badness of a node that has GPUs that do not answer; a silent one is worse."""
 _FOLDED_NAMES = 40
 """Letters of a node set in the line of those that find no room."""
 
@@ -130,9 +134,11 @@ def note(summaries: Sequence[Summary], histories: Histories) -> None:
 
 def total(summaries: Sequence[Summary]) -> list[Line]:
     """Pieces of one line about all of them."""
-    silent = sum(each.error is not None for each in summaries)
+    silent = sum(each.error is not None and each.error.kind != STARTS for each in summaries)
+    starting = sum(each.error is not None for each in summaries) - silent
     gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
     pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
+    pieces += [[Cell(f"{starting} not asked yet", "dim")]] if starting else []
     pieces.append([Cell(f"{gpus} GPUs"), *([Cell(", "), Cell(f"{down} down", "crit")] if down else [])])
     uses = [use for each in summaries for use in each.uses]
     if uses:
@@ -177,7 +183,7 @@ def folded(summaries: Sequence[Summary]) -> str:
         words.append(f"use {amounts.percent(min(uses))} to {amounts.percent(max(uses))}")
     if hottest is not None:
         words.append(f"hottest {amounts.celsius(hottest)}")
-    ill = sum(bool(each.error or each.down) for each in summaries)
+    ill = sum(badness(each) >= _ILL for each in summaries)
     return ", ".join([*words, f"{ill} of them ill" if ill else "all answer"])
 
 
@@ -196,23 +202,23 @@ def _item(it: Summary, place: int, histories: Histories, ink: Ink) -> Item:
 def badness(it: Summary) -> float:
     """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter."""
     if it.error:
-        return 3e6
+        return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
-        return 2e6 + it.down
+        return _ILL + it.down
     near = it.margin is not None and it.margin < NEAR_CELSIUS
     return (1e6 if near else 0.0) + (it.temperature or 0.0)
 
 
 def _state(it: Summary) -> Cell:
     if it.error:
-        return cell(it.error.kind, "crit")
+        return cell(it.error.kind, "dim" if it.error.kind == STARTS else "crit")
     if it.down:
         return Cell(f"{it.down} {'GPU' if it.down == 1 else 'GPUs'} down", "crit")
     return Cell("ok", "good") if it.gpus else Cell("no GPU", "dim")
 
 
 def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
-    bad = "crit" if it.error or it.down else ""
+    bad = "crit" if (it.error and it.error.kind != STARTS) or it.down else ""
     if it.error:
         return [cell(it.node, bad), Cell("?", bad), usage(None, "?", ink), *[BLANK] * 5, _state(it)]
     history = histories.of((it.node, NODE_HISTORY))

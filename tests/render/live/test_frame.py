@@ -203,6 +203,14 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     assert lines[10] == "… 24 more: gpu[004,006-011,013-019,021-030], use 15% to 15%, hottest 51C, all answer"
 
 
+def test_nodes_that_start_are_not_silent(busy: Make, made: Make, pen: Ink) -> None:
+    starts = made({}, "b", error=NodeError("not-asked", "it has not answered yet"))
+    lines = _lines(_watch([starts, busy(1, "c")], [starts, busy(1, "c")]), pen)
+    assert lines[1].startswith("1 not asked yet   1 GPUs")
+    assert [line.split()[0] for line in lines[4:6]] == ["c", "b"]
+    assert not any(line.startswith("EVENTS") for line in lines)
+
+
 def test_that_a_node_falls_silent_and_comes_back_is_an_event(busy: Make, made: Make, pen: Ink) -> None:
     well, ill = [busy(1, "a"), busy(1, "b")], [busy(1, "a"), made({}, "b", error=SILENT)]
     lines = _lines(_watch(well, ill, ill, well), pen)
