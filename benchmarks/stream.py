@@ -24,7 +24,7 @@ def main() -> None:
     for second in range(int(sys.argv[1]) if len(sys.argv) > 1 else 30):
         tick = sampler.tick(first=second == 0)
         sizes.append(len(packer.pack(tick.at, tick.blocks, tick.notes)))
-        count = sum(len(block.samples) for block in tick.blocks)
+        count = sum(len(block.slots) for block in tick.blocks)
         time.sleep(1)
     usual, most = median(sizes[2:]), max(sizes[2:])
     print(f"{count} samples; first tick {sizes[0]} bytes, second {sizes[1]}; then median {usual:.0f}, most {most}")

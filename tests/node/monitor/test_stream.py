@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from brctl.node.monitor import stream
 from brctl.node.monitor.stream import Block, Follower, Packer, short
-from brctl.node.report import InvalidReportError, Report, Sample, Series, State
+from brctl.node.report import InvalidReportError, Report, Series, State
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "", "", "t")
 LOAD = Series("brctl_load_average", "", "gauge", (), "", "", "l")
@@ -16,16 +16,12 @@ HEAD = Report("n1", 0.0, 0.0, series=SERIES)
 
 
 def gpus(*values: Optional[float], at: float = 10.0, state: State = State.MEASURED) -> Block:
-    none = State.UNSUPPORTED if state is State.MEASURED else state
-    samples = [
-        Sample(TEMPERATURE.name, (str(gpu),), value, none if value is None else state, at)
-        for gpu, value in enumerate(values)
-    ]
-    return Block("t", (), tuple(samples))
+    slots = tuple((TEMPERATURE.name, (str(gpu),)) for gpu in range(len(values)))
+    return Block("t", (), slots, values, state, at)
 
 
 def load(value: float, at: float = 10.0) -> Block:
-    return Block("l", (), (Sample(LOAD.name, (), value, State.MEASURED, at),))
+    return Block("l", (), ((LOAD.name, ()),), (value,), State.MEASURED, at)
 
 
 def sent(*ticks: List[Block]) -> Tuple[List[Any], List[Report]]:
@@ -42,7 +38,7 @@ def test_the_first_tick_has_all_and_the_next_what_has_changed() -> None:
                                       [1, 0, 0, [[1]], [0.5]]], [], []]  # fmt: skip
     assert payloads[1] == [11.0, [], [], [[0, 0, 0, [2], [51]], [1, 0]], []]
     for report, tick in zip(reports, (first, second)):
-        assert report.samples == tuple(sample for block in tick for sample in block.samples)
+        assert report.samples == tuple(sample for block in tick for sample in block.samples())
     assert reports[1].node == "n1"
     assert reports[1].time == 11.0
 
@@ -82,8 +78,8 @@ def test_a_counter_loses_no_more_than_a_thousandth() -> None:
     """Somebody makes a rate of it, of two readings that are close together."""
     energy = Series("brctl_gpu_energy_joules_total", "joules", "counter", (), "", "", "e")
     seen = Series("brctl_seen_timestamp_seconds", "seconds", "gauge", (), "", "", "e")
-    samples = tuple(Sample(one.name, (), 129850123.45678, State.MEASURED, 1.0) for one in (energy, seen))
-    payload = json.loads(Packer((energy, seen)).pack(1.0, [Block("e", (), samples)]))
+    block = Block("e", (), ((energy.name, ()), (seen.name, ())), (129850123.45678,) * 2, State.MEASURED, 1.0)
+    payload = json.loads(Packer((energy, seen)).pack(1.0, [block]))
     assert payload[2][0][4] == [129850123.457, 129850123.457]
 
 
@@ -138,13 +134,10 @@ def test_the_other_end_sees_what_was_measured(ticks: List[Dict[str, Any]]) -> No
     for number, tick in enumerate(ticks):
         blocks = []
         for name, (values, state) in tick.items():
-            samples = []
-            for gpu, given_value in enumerate(values):
-                value = given_value if state is State.MEASURED else None
-                own = State.UNSUPPORTED if value is None and state is State.MEASURED else state
-                samples.append(Sample(TEMPERATURE.name, (name + str(gpu),), value, own, 100.0 + number))
-            blocks.append(Block(name, (), tuple(samples)))
+            slots = tuple((TEMPERATURE.name, (name + str(gpu),)) for gpu in range(len(values)))
+            told = tuple(values) if state is State.MEASURED else (None,) * len(values)
+            blocks.append(Block(name, (), slots, told, state, 100.0 + number))
         report = follower.follow(packer.pack(100.0 + number, blocks, ("note",)))
-        wanted = {sample[:2]: sample for block in blocks for sample in block.samples}
+        wanted = {sample[:2]: sample for block in blocks for sample in block.samples()}
         assert {sample[:2]: sample for sample in report.samples} == wanted
         assert report.notes == ("note",)
