@@ -96,10 +96,11 @@ print(f"  in one thread, at {interval_s:g} s: {{whole / number * 1e3:.1f}} ms a 
 
 def once() -> None:
     path = str(ROOT / "brctl" / "mock" / "machines" / "dgx-h100.json")
+    brctl = (sys.executable, "-m", "brctl")
     commands = {
         "python -c pass": [sys.executable, "-c", "pass"],
-        "monitor --once -o json": [sys.executable, "-m", "brctl", "--mock", "dgx-h100", "monitor", "--once", "-o", "json"],
-        "monitor --once -o json, this host": [sys.executable, "-m", "brctl", "monitor", "--once", "-o", "json"],
+        "monitor --once -o json": [*brctl, "--mock", "dgx-h100", "monitor", "--once", "-o", "json"],
+        "monitor --once -o json, this host": [*brctl, "monitor", "--once", "-o", "json"],
         "gpustat": [sys.executable, "-c", _MOCKED.format(path=path, argv=["gpustat"])],
         "nvitop -1": [sys.executable, "-c", _MOCKED.format(path=path, argv=["nvitop", "-1"])],
     }  # fmt: skip

@@ -7,19 +7,19 @@ from itertools import pairwise
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from brctl.fleet import discover, drain, listing
+from brctl.fleet import balance, discover, drain, listing
 from brctl.node import facts, report
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (facts, report, discover, drain, listing)
+_MODULES = (facts, report, discover, drain, listing, balance)
 _KINDS = {name: kind for module in _MODULES for name, kind in vars(module).items() if isinstance(kind, type)}
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of what `--output json` prints for the commands of node-manager."""
     definitions: dict[str, Any] = {}
-    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery)
-    reports, row, outcome, discovery = (_define(kind, definitions) for kind in kinds)
+    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery, balance.Balance, balance.Straggler)
+    reports, row, outcome, discovery, evenness, straggler = (_define(kind, definitions) for kind in kinds)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brctl output",
@@ -33,6 +33,8 @@ def schema() -> dict[str, Any]:
             "nodes": {"type": "array", "items": {"anyOf": [row, outcome]}},
             "drained": {"type": "array", "items": outcome},
             "discovery": discovery,
+            "balance": evenness,
+            "stragglers": {"type": "array", "items": straggler},
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -68,7 +70,12 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
   `drained`, one [Outcome](#outcome) a node that is critical; with `check --discover` also `discovery`;
 - of `node-manager list`: `nodes`, one [Row](#row) each;
 - of `node-manager drain` and `resume`: `nodes`, one [Outcome](#outcome) each;
-- of `node-manager discover`: `discovery`, a [Discovery](#discovery).
+- of `node-manager discover`: `discovery`, a [Discovery](#discovery);
+- of `monitor`: `reports`, one [Report](#report) a node, with `series` and `samples`; `balance`, a [Balance](#balance)
+  of the GPUs' utilisation; `stragglers`, one [Straggler](#straggler) a GPU that lags behind.
+
+`monitor --output jsonl` prints a line a node and tick: `schema_version`, `node`, `time`, `mock`, `errors`, `notes`, and
+`samples`, which are objects of `series`, `labels` (an object), `value`, `state` and `at`.
 
 Within a schema version fields are added, never removed or changed.
 `null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..fleet.balance import balance, stragglers
@@ -13,9 +14,24 @@ from .data import dump, reports
 
 
 def document(found: Sequence[Report]) -> str:
-    """One tick as JSON, as docs/json.md has it, with how evenly the GPUs work."""
-    plain = {**reports("monitor", found), "balance": encode(balance(found)), "stragglers": encode(stragglers(found))}
-    return dump(plain, "json")
+    """One tick as JSON, as docs/json.md has it, with how evenly the GPUs work; a sample a line."""
+    bare = [report._replace(samples=()) for report in found]
+    plain = {**reports("monitor", bare), "balance": encode(balance(found)), "stragglers": encode(stragglers(found))}
+    for report, samples in zip(plain["reports"], found, strict=True):
+        report["samples"] = _MARK if samples.samples else []
+    head, *rest = dump(plain, "json").split(f'"{_MARK}"')
+    texts = (_indented(report.samples) for report in found if report.samples)
+    return head + "".join(text + after for text, after in zip(texts, rest, strict=True))
+
+
+_MARK = os.urandom(16).hex()
+"""Stands where samples will. No node can know it."""
+
+
+def _indented(samples: Sequence[Sample]) -> str:
+    """As `json.dumps` would with an indent, but for the lines of each sample, and in a tenth of the time."""
+    rows = ",\n        ".join(json.dumps(encode(sample), allow_nan=False) for sample in samples)
+    return f"[\n        {rows}\n      ]"
 
 
 class Lines:

@@ -98,7 +98,7 @@ class Unit:
     def error(self) -> str:
         """Why its last run failed; empty where it did not."""
         answer = self.answer
-        return str(answer.error or type(answer.error).__name__) if answer and answer.error else ""
+        return str(answer.error) or type(answer.error).__name__ if answer and answer.error else ""
 
     def fail(self, error: Exception) -> None:
         """Whatever it told is true no longer."""
