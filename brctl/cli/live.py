@@ -147,8 +147,8 @@ class _Show:
         """Until somebody quits, the terminal is gone, or the ticks end."""
         count = 0
         while not self._view.quit:
-            tick = feed.latest()
-            if tick and tick.number > count and not self._view.paused:
+            tick = None if self._view.paused else feed.wait(count, 0)
+            if tick:
                 count = tick.number
                 self._watch.take(tick.reports, tick.at)
             if feed.ended:
@@ -156,7 +156,7 @@ class _Show:
             self._draw()
             drawn = time.monotonic()
             pressed = self._wait(alarm, patience_s(self._asked.interval_s))
-            while not pressed and feed.latest() and time.monotonic() - drawn < _PAUSE_S:
+            while not pressed and count and time.monotonic() - drawn < _PAUSE_S:
                 pressed = self._wait(alarm, _PAUSE_S - (time.monotonic() - drawn)) or pressed
 
     def _wait(self, alarm: _Alarm, limit_s: float) -> bool:

@@ -177,6 +177,18 @@ def test_a_feed_gives_the_newest_tick_and_then_its_end() -> None:
     assert feed.error is None
 
 
+def test_notes_of_ticks_that_were_passed_over_are_kept() -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        for number in range(3):
+            yield [_report(1)._replace(notes=(f"note {number}",)), _report(1, "gpu002")]
+
+    feed = Feed(ticks())
+    _until(lambda: feed.ended)
+    last = feed.latest()
+    assert last
+    assert [report.notes for report in last.reports] == [("note 0", "note 1", "note 2"), ()]
+
+
 def test_that_the_only_node_broke_off_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     for reports, code in (([Report("gpu001", 0.0, 0.0, errors=(SILENT,))], 3), ([_report(1)], 0), ([], 0)):
         feed = Feed(iter([reports]))

@@ -31,6 +31,8 @@ class Events:
         self._kept: deque[Event] = deque(maxlen=_KEPT)
         self._reasons: dict[str, dict[str, str]] = {}
         self._silent: dict[str, str] = {}
+        self._told: dict[str, Report] = {}
+        """The newest of each node: one that is slower than the view is there twice."""
 
     def take(self, reports: Sequence[Report]) -> None:
         """The notes of one tick; each stands in one tick alone. A node that falls silent is an event too."""
@@ -43,7 +45,9 @@ class Events:
             if message != self._silent.get(report.node, ""):
                 self._silent[report.node] = message
                 self._kept.append(Event(now, report.node, message or "it answers again"))
-            for note in report.notes:
+            notes = report.notes if self._told.get(report.node) is not report else ()
+            self._told[report.node] = report
+            for note in notes:
                 self._kept.append(Event(now, report.node, note))
                 about = _GPU.match(note)
                 if about:

@@ -21,6 +21,7 @@ NODE_HISTORY = "node"
 """In the place of a Series: the mean use of a node's GPUs."""
 STARTS = "not-asked"
 """The kind of error of a node that has not answered yet: it is not silent."""
+_STEP_CELSIUS = 10
 _ILL = 2e6
 """The badness of a node that has GPUs that do not answer; a silent one is worse."""
 _FOLDED_NAMES = 40
@@ -139,7 +140,12 @@ def total(summaries: Sequence[Summary]) -> list[Line]:
     gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
     pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
     pieces += [[Cell(f"{starting} not asked yet", "dim")]] if starting else []
-    pieces.append([Cell(f"{gpus} GPUs"), *([Cell(", "), Cell(f"{down} down", "crit")] if down else [])])
+    pieces.append(
+        [
+            Cell(f"{gpus} GPU" if gpus == 1 else f"{gpus} GPUs"),
+            *([Cell(", "), Cell(f"{down} down", "crit")] if down else []),
+        ]
+    )
     uses = [use for each in summaries for use in each.uses]
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
@@ -200,13 +206,14 @@ def _item(it: Summary, place: int, histories: Histories, ink: Ink) -> Item:
 
 
 def badness(it: Summary) -> float:
-    """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter."""
+    """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter; not by
+    every degree, or rows would never stand still."""
     if it.error:
         return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
         return _ILL + it.down
     near = it.margin is not None and it.margin < NEAR_CELSIUS
-    return (1e6 if near else 0.0) + (it.temperature or 0.0)
+    return (1e6 if near else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
 
 
 def _state(it: Summary) -> Cell:

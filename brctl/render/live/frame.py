@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len as _cells
+from rich.cells import set_cell_size
+
 from .ink import Cell, Ink, Line, joined, laid_out
 from .items import Item, Section
 from .view import KEYS, SIGNALS, View, arranged, focused
@@ -54,8 +57,14 @@ def _filled(lines: list[str], height: int) -> list[str]:
 
 
 def _between(left: Line, right: Line, width: int) -> Line:
-    gap = width - sum(len(cell.text) for cell in (*left, *right))
-    return [*left, Cell(" " * max(2, gap)), *right]
+    """What stands at the right is seen first: that what is shown is old."""
+    room = width - sum(_cells(cell.text) for cell in right)
+    kept: list[Cell] = []
+    for cell in left:
+        text = cell.text if _cells(cell.text) <= room else set_cell_size(cell.text, max(0, room))
+        kept.append(cell._replace(text=text))
+        room -= _cells(text)
+    return [*kept, Cell(" " * max(0, room)), *right]
 
 
 def _foot(view: View, sections: Sequence[Section]) -> Line:

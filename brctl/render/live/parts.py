@@ -17,6 +17,7 @@ from .seen import Node
 
 PROCESS = "brctl_gpu_process_memory_bytes"
 LOSS = "brctl_rdma_loss_ratio"
+_INSTANCE = "brctl_gpu_instance_memory_total_bytes"
 _SPEED = "brctl_network_speed_bytes_per_second"
 _NAME = 4
 """The place of a process's name in its row."""
@@ -79,7 +80,7 @@ Parents = Callable[[int], Sequence[Parent]]
 
 def sections(node: Node, ink: Ink, parents: Parents | None) -> list[Section]:
     """`parents`: None where they cannot be seen from here."""
-    return [_processes(node, parents), _network(node, ink), _disks(node, ink), _space(node, ink)]
+    return [_instances(node, ink), _processes(node, parents), _network(node, ink), _disks(node, ink), _space(node, ink)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -166,6 +167,31 @@ def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item
 
 def _number(text: str) -> float | None:
     return float(text) if text.isdecimal() else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MIG
+
+
+def _instances(node: Node, ink: Ink) -> Section:
+    columns = (
+        Column("GPU", right=True),
+        Column("GI/CI", right=True),
+        Column("PROFILE"),
+        Column("USED", least=9, most=16),
+        Column("MEMORY", right=True),
+    )
+    items = [_instance(node, label, labels, ink) for label, labels in node.named(_INSTANCE)]
+    return Section("instances", "MIG", columns, items, ("gpu", "used"), frozenset({"gpu"}))
+
+
+def _instance(node: Node, label: dict[str, str], labels: tuple[str, ...], ink: Ink) -> Item:
+    used, total = (node.value(f"brctl_gpu_instance_memory_{what}_bytes", labels) for what in ("used", "total"))
+    gpu, profile = label.get("gpu", ""), label.get("profile", "")
+    place = f"{label.get('gpu_instance', '')}/{label.get('compute_instance', '')}"
+    share = used / total if used is not None and total else None
+    row: Row = [cell(gpu), cell(place), cell(profile), usage(share, "-", ink), Cell(amounts.filled(used, total))]
+    return Item(f"{gpu}/{place}", (_number(gpu), share), f"gpu{gpu} {place} {profile}", lambda: row)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

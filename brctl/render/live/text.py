@@ -42,7 +42,7 @@ class Printer:
 
 def text(scene: Scene, width: int, pen: Ink) -> Iterator[str]:
     """The lines of one tick, with no blanks at their ends."""
-    head = joined([scene.head, scene.now], "  ")
+    head = joined([scene.head, scene.now], "")
     yield pen.paint(head, width).strip()
     yield pen.paint(joined(scene.summary, "  "), width).rstrip()
     for section in scene.sections:

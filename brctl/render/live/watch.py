@@ -100,10 +100,10 @@ def patience_s(interval_s: float) -> float:
 
 
 def _now(interval_s: float, paused: bool, silent: bool, age_s: float) -> Line:
-    words = f"every {interval_s:g} s  {time.strftime('%H:%M:%S')} "
+    words = f"  every {interval_s:g} s  {time.strftime('%H:%M:%S')} "
     if paused:
-        return [Cell(f"PAUSED, {amounts.lasting(age_s)} old  "), Cell(words)]
-    return [Cell(f"NO ANSWER for {amounts.lasting(age_s)}  "), Cell(words)] if silent else [Cell(words)]
+        return [Cell(f"  PAUSED, {amounts.lasting(age_s)} old"), Cell(words)]
+    return [Cell(f"  NO ANSWER for {amounts.lasting(age_s)}"), Cell(words)] if silent else [Cell(words)]
 
 
 def _mocked(mock: Mock | None) -> Line:

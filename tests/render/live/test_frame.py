@@ -56,6 +56,9 @@ def test_a_row_of_a_gpu_says_all_of_it(busy: Make, pen: Ink) -> None:
 def test_a_lost_gpu_keeps_its_row(busy: Make, pen: Ink) -> None:
     report = busy(8, "gpu001", **{"gpu_up/3/GPU-3": 0.0, "gpu_utilization_ratio/3/GPU-3": State.STALE})
     assert _row(_lines(_watch([report]), pen), "3") == "3 DOWN it does not answer"
+    told = _watch([report._replace(notes=("GPU 3: x",))])
+    told.take(told._reports, 1.0)
+    assert _row(_lines(told, pen), "EVENTS") == "EVENTS 1"
     lost = report._replace(notes=("GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost", "a login that prints"))
     watch = _watch([lost], [report])
     lines = _lines(watch, pen)
@@ -100,6 +103,7 @@ def test_when_no_tick_comes_no_old_value_is_shown(busy: Make, pen: Ink) -> None:
     assert not re.search(r"\d+%|GiB|\d+C|\d W", "".join(lines[1:]))
     paused = _lines(watch, pen, View(paused=True), clock=13.0)
     assert "PAUSED, 13 s old" in paused[0]
+    assert "PAUSED, 13 s old" in _lines(watch, pen, View(paused=True), width=40, clock=13.0)[0]
     assert "61/80 GiB" in "".join(paused)
 
 
@@ -169,6 +173,19 @@ def test_processes_as_a_tree(made: Make, pen: Ink) -> None:
     )
 
 
+def test_mig_devices(made: Make, pen: Ink) -> None:
+    """dcgm-exporter#105: what a divided GPU does not tell as a whole is absent, and its parts have rows."""
+    name = "gpu_instance_memory_{}_bytes/0/GPU-0/{}/0/{}"
+    lines = _lines(_watch([made({
+        "gpu_up/0/GPU-0": 1.0, "gpu_utilization_ratio/0/GPU-0": State.UNSUPPORTED,
+        name.format("total", 2, "3g.40gb"): 40.0 * 2**30, name.format("used", 2, "3g.40gb"): 10.0 * 2**30,
+        name.format("total", 9, "1g.10gb"): 10.0 * 2**30,
+    })]), pen)  # fmt: skip
+    assert "MIG 2" in lines
+    rows = [re.sub(" +", " ", line).strip() for line in lines if "g." in line]
+    assert rows == ["0 2/0 3g.40gb ━━━──────── 25% 10/40 GiB", "0 9/0 1g.10gb ··········· - -"]
+
+
 def test_gpus_that_are_let_go(made: Make, pen: Ink) -> None:
     lines = _lines(_watch([made({"monitor_released": 1.0})]), pen)
     assert lines[1] == "the GPUs are let go: brctl monitor release"
@@ -206,7 +223,7 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
 def test_nodes_that_start_are_not_silent(busy: Make, made: Make, pen: Ink) -> None:
     starts = made({}, "b", error=NodeError("not-asked", "it has not answered yet"))
     lines = _lines(_watch([starts, busy(1, "c")], [starts, busy(1, "c")]), pen)
-    assert lines[1].startswith("1 not asked yet   1 GPUs")
+    assert lines[1].startswith("1 not asked yet   1 GPU")
     assert [line.split()[0] for line in lines[4:6]] == ["c", "b"]
     assert not any(line.startswith("EVENTS") for line in lines)
 
