@@ -131,6 +131,13 @@ def comm_md() -> str:
     return comm_variables.page()
 
 
+def metrics_md() -> str:
+    """What the collectors of monitor measure."""
+    import metrics_page
+
+    return metrics_page.page()
+
+
 def mock_md() -> str:
     """The machines and faults of --mock."""
     import mock_machines
@@ -159,15 +166,40 @@ def show_svg() -> str:
     return pictures.draw("--mock dgx-h100 node-manager show")
 
 
+def alerts_md() -> str:
+    """Alerts for Prometheus, and what to do."""
+    import alerts_page
+
+    return alerts_page.page()
+
+
+def monitor_svg() -> str:
+    """The live view of one node."""
+    import monitor_pictures
+
+    return monitor_pictures.monitor()
+
+
+def fleet_svg() -> str:
+    """The live view of many."""
+    import monitor_pictures
+
+    return monitor_pictures.fleet()
+
+
 PAGES = {
     "check.svg": check_svg,
+    "fleet.svg": fleet_svg,
+    "monitor.svg": monitor_svg,
     "show.svg": show_svg,
+    "alerts.md": alerts_md,
     "checks.md": checks_md,
     "comm.md": comm_md,
     "settings.md": settings_md,
     "config.md": config_md,
     "config.schema.json": config_schema,
     "json.md": json_md,
+    "metrics.md": metrics_md,
     "mock.md": mock_md,
     "report.schema.json": report_schema,
     "../completions/brctl.bash": lambda: completion("bash"),

@@ -7,11 +7,11 @@ from itertools import pairwise
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from brctl.fleet import discover, drain, listing
+from brctl.fleet import balance, discover, drain, listing
 from brctl.node import facts, report
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (facts, report, discover, drain, listing)
+_MODULES = (facts, report, discover, drain, listing, balance)
 
 
 def _name(kind: type[Any]) -> str:
@@ -25,8 +25,8 @@ _KINDS = {_name(kind): kind for module in _MODULES for kind in vars(module).valu
 def schema() -> dict[str, Any]:
     """The JSON Schema of what `--output json` prints for the commands of node-manager and tune."""
     definitions: dict[str, Any] = {}
-    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery)
-    reports, row, outcome, discovery = (_define(kind, definitions) for kind in kinds)
+    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery, balance.Balance, balance.Straggler)
+    reports, row, outcome, discovery, evenness, straggler = (_define(kind, definitions) for kind in kinds)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brctl output",
@@ -40,6 +40,8 @@ def schema() -> dict[str, Any]:
             "nodes": {"type": "array", "items": {"anyOf": [row, outcome]}},
             "drained": {"type": "array", "items": outcome},
             "discovery": discovery,
+            "balance": evenness,
+            "stragglers": {"type": "array", "items": straggler},
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -80,6 +82,11 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
   `changes` or `transactions`;
 - of `tune list`: `settings`, each with `id`, `title` and `keys` of the config (none: it is set by hand);
 - of `tune explain`: `setting`, the same with its `text`, a list of paragraphs.
+- of `monitor`: `reports`, one [Report](#report) a node, with `series` and `samples`; `balance`, a [Balance](#balance)
+  of the GPUs' utilisation; `stragglers`, one [Straggler](#straggler) a GPU that lags behind.
+
+`monitor --output jsonl` prints a line a node and tick: `schema_version`, `node`, `time`, `mock`, `errors`, `notes`, and
+`samples`, which are objects of `series`, `labels` (an object), `value`, `state` and `at`.
 
 Within a schema version fields are added, never removed or changed.
 `null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What

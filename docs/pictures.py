@@ -34,10 +34,15 @@ def draw(arguments: str) -> str:
         environment.pop(name, None)
     command = [sys.executable, "-m", "brctl", *arguments.split()]
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    return svg(f"brctl {arguments}", printed)
+
+
+def svg(command: str, printed: str) -> str:
+    """What a command printed, with its colours, on such a terminal."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    console.print(Text(f"$ brctl {arguments}", style="bold"))
+    console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi(printed), no_wrap=True)
-    svg = console.export_svg(title="brctl", theme=_THEME, unique_id="brctl")
+    drawn = console.export_svg(title="brctl", theme=_THEME, unique_id="brctl")
     # The fonts that rich names lie on another site: a picture of ours must not ask it for anything.
-    svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL).replace("Fira Code, ", "")
-    return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)  # some viewers drop leading blanks
+    drawn = re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL).replace("Fira Code, ", "")
+    return drawn.replace("<svg ", '<svg xml:space="preserve" ', 1)  # some viewers drop leading blanks

@@ -25,6 +25,7 @@ class Page:
     def __init__(self, dcgm_hostname: str | None) -> None:
         self._dcgm_hostname = dcgm_hostname
         self._lock = threading.Lock()
+        self._exposition = prometheus.Exposition()
         self._last_success: dict[str, float] = {}
         """Of every node that there was, by the wall clock."""
         self._said: tuple[Sequence[Report], Sequence[Health]] = ((), ())
@@ -34,7 +35,8 @@ class Page:
         """A tick has come."""
         now = time.time()
         self._last_success.update((report.node, now) for report in reports if not report.errors)
-        self._say(reports, [(report.node, not report.errors) for report in reports])
+        asked = [report for report in reports if not report.errors or report.errors[0].kind != "not-asked"]
+        self._say(reports, [(report.node, not report.errors) for report in asked])
 
     def expire(self) -> None:
         """No tick has come for too long: the values of before are no values; that the nodes are silent is one."""
@@ -53,7 +55,7 @@ class Page:
 
     def _format(self, open_metrics: bool) -> bytes:
         reports, healths = self._said
-        ours = prometheus.exposition(reports, healths, time.process_time(), open_metrics)
+        ours = self._exposition.write(reports, healths, time.process_time(), open_metrics)
         return ours + dcgm.exposition(reports, self._dcgm_hostname) if self._dcgm_hostname else ours
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
@@ -70,7 +72,8 @@ class Page:
 
 
 def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
-    """Serve until the ticks end (0), SIGTERM or SIGHUP comes (0: it is how a service ends), or ^C, which raises.
+    """Serve until the ticks end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0: as a service ends),
+    or ^C, which raises.
 
     Nothing of `ticks` is taken before all that may be refused is there. Raises CommandError.
     """
@@ -82,15 +85,14 @@ def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
             if server:
                 server.start(page.answer)
                 announce(f"{server.url}/metrics")
-            _follow(Feed(ticks), page, file, asked.interval_s)
+            return _follow(Feed(ticks), page, file, asked.interval_s)
     except TerminatedError:
-        pass
+        return CLEAN
     finally:
         if file:
             file.remove()
         if server:
             server.close()
-    return CLEAN
 
 
 def announce(text: str) -> None:
@@ -108,21 +110,20 @@ def endpoint(text: str) -> tuple[str, int]:
     return address.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  # asked for by name
 
 
-def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) -> None:
-    """Each tick to its page and file, until there are no more. Raises what ended the ticks."""
+def _follow(feed: Feed, page: Page, file: TextFile | None, interval_s: float) -> int:
+    """Each tick to its page and file, until there are no more; then the exit code. Raises what ended the ticks."""
     patience_s = 2 * interval_s + 1  # one tick may be late, and a start takes its time
     count, trouble = 0, ""
     while not (feed.ended and feed.wait(count, 0) is None):
         tick = feed.wait(count, patience_s)
         if tick:
-            count = tick.count
+            count = tick.number
             page.show(tick.reports)
         elif not feed.ended:
             page.expire()
         if file:
             trouble = _written(file, page.text(), trouble)
-    if feed.error:
-        raise feed.error
+    return feed.outcome()
 
 
 def _written(file: TextFile, text: bytes, before: str) -> str:

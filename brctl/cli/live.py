@@ -49,7 +49,7 @@ def watch_or_print(ticks: Iterable[Sequence[Report]], asked: Watching, quiet: bo
 
 
 def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
-    """Print a table of each tick until they end (0), SIGTERM or SIGHUP comes (143, 129), or ^C, which raises.
+    """Print a table of each tick until they end, SIGTERM or SIGHUP comes (0), or ^C, which raises.
 
     Raises what ended the ticks, OSError: nobody reads any more.
     """
@@ -58,13 +58,14 @@ def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
         with ending_in_order():
             for reports in ticks:
                 printer.show(reports, time.monotonic())
-    except TerminatedError as error:
-        return 128 + error.number
+    except TerminatedError:
+        pass
     return CLEAN
 
 
 def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
-    """Show ticks until `q` is pressed (0), they end (0), SIGTERM or SIGHUP comes (143, 129), or ^C, which raises.
+    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0),
+    or ^C, which raises.
 
     The terminal is given back as it was in any case. Raises what ended the ticks, OSError: the terminal is gone.
     """
@@ -80,11 +81,9 @@ def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
         feed = Feed(ticks, alarm.ring)
         try:
             _Show(asked, ink, screen, keyboard).run(feed, alarm)
-        except TerminatedError as error:
-            return 128 + error.number
-    if feed.error:
-        raise feed.error
-    return CLEAN
+        except TerminatedError:
+            return CLEAN
+    return feed.outcome() if feed.ended else CLEAN
 
 
 class _Alarm:
@@ -148,16 +147,16 @@ class _Show:
         """Until somebody quits, the terminal is gone, or the ticks end."""
         count = 0
         while not self._view.quit:
-            tick = feed.latest()
-            if tick and tick.count > count and not self._view.paused:
-                count = tick.count
+            tick = None if self._view.paused else feed.wait(count, 0)
+            if tick:
+                count = tick.number
                 self._watch.take(tick.reports, tick.at)
             if feed.ended:
                 return
             self._draw()
             drawn = time.monotonic()
             pressed = self._wait(alarm, patience_s(self._asked.interval_s))
-            while not pressed and feed.latest() and time.monotonic() - drawn < _PAUSE_S:
+            while not pressed and count and time.monotonic() - drawn < _PAUSE_S:
                 pressed = self._wait(alarm, _PAUSE_S - (time.monotonic() - drawn)) or pressed
 
     def _wait(self, alarm: _Alarm, limit_s: float) -> bool:

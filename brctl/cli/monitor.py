@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import sys
 import time
@@ -105,13 +106,12 @@ def _asked(
     outlet: Outlet,
 ) -> Asked:
     """Raises CommandError, ConfigError."""
-    from ..config.find import choose
     from .session import opened, seconds
 
     given = common(ctx)
     config = opened(given)
     declared = config.settings.monitor if config else None
-    form = choose(given.output, "BRCTL_MONITOR_OUTPUT", declared.output if declared else None, "live", str)
+    form = given.output or (declared.output if declared else "live")
     if form not in FORMS:
         raise CommandError(f"--output {form}: this command has {', '.join(FORMS)}")
     if any(outlet) and not once and (given.output is None or form == "prometheus"):
@@ -225,15 +225,15 @@ def _source(ctx: typer.Context, asked: Asked) -> Iterator[Source]:
 
 def _limited(ticks: Iterator[Sequence[Report]], asked: Asked) -> Iterator[Sequence[Report]]:
     """Until --for is over. Raises CommandError where --require-gpu finds none in the first tick."""
-    end = None if asked.for_s is None else time.monotonic() + asked.for_s
-    first = True
+    end: float | None = None
     for reports in ticks:
         chosen = _chosen(reports, asked)
-        if first and asked.require_gpu and not _has_gpu(chosen):
-            raise CommandError("no GPU answers", code=INCOMPLETE)
-        first = False
+        if end is None:
+            end = time.monotonic() + (asked.for_s or math.inf)
+            if asked.require_gpu and not _has_gpu(chosen):
+                raise CommandError("no GPU answers", code=INCOMPLETE)
         yield chosen
-        if end is not None and time.monotonic() + asked.interval_s / 2 > end:
+        if time.monotonic() + asked.interval_s / 2 > end:
             return
 
 
@@ -361,7 +361,7 @@ def release(
     from .session import Session, seconds, session
     from .verdict import exit_code
 
-    for_s = seconds("--for", for_)
+    for_s = seconds("--for", for_, zero=True)
     if for_s > MOST_S:
         raise CommandError(f"--for {for_}: an hour at most")
     form = common(ctx).form("table", "json", "yaml")

@@ -232,11 +232,11 @@ def _timeout(given: Common, declared: float | None) -> float:
     return choose(flag, "BRCTL_TIMEOUT", declared, DEFAULT_TIMEOUT_S, lambda text: seconds("$BRCTL_TIMEOUT", text))
 
 
-def seconds(option: str, text: str) -> float:
-    """A duration of the command line: `30m`. Raises CommandError."""
+def seconds(option: str, text: str, zero: bool = False) -> float:
+    """A duration of the command line: `30m`; 0 only where it has a meaning. Raises CommandError."""
     from ..config.units import seconds as parse
 
     try:
-        return parse(text)
+        return parse(text, zero=zero)
     except ValueError as error:
         raise CommandError(f"{option} {text}: {error}", getattr(error, "hint", None)) from None

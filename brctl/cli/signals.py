@@ -10,13 +10,9 @@ from collections.abc import Iterator
 class TerminatedError(BaseException):
     """SIGTERM or SIGHUP came. Of no kind that anybody catches by accident, as KeyboardInterrupt."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
-
 
 def _terminate(number: int, _frame: object) -> None:
-    raise TerminatedError(number)
+    raise TerminatedError(signal.Signals(number).name)
 
 
 @contextlib.contextmanager

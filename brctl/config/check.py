@@ -52,7 +52,14 @@ def cluster(config: Config) -> Iterator[Mistake]:
 
 def across(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
     """What one part of the file says and another contradicts. `checks`: none are known where it is empty."""
-    return chain(_hardware(config), _sets(config), _losses(config), _clashes(config), _thresholds(config, checks))
+    return chain(
+        _hardware(config),
+        _sets(config),
+        _losses(config),
+        _clashes(config),
+        _collectors(config),
+        _thresholds(config, checks),
+    )
 
 
 def _sets(config: Config) -> Iterator[Mistake]:
@@ -68,6 +75,19 @@ def _hardware(config: Config) -> Iterator[Mistake]:
         if name not in known:
             hint = nearest_or(name, known, f"the groups are {', '.join(known)}")
             yield config.mistake(("hardware", name), f"no group is called {name!r}", hint, key=True)
+
+
+def _collectors(config: Config) -> Iterator[Mistake]:
+    for loc, part in config.parts():
+        if part.monitor.collectors:
+            from ..node.monitor import registry  # two dozen modules, of no use to most files
+
+            known = [collector.id for collector in registry()]
+            for name in part.monitor.collectors:
+                if name not in known:
+                    hint = nearest_or(name, known, f"there are {', '.join(known)}")
+                    here = (*loc, "monitor", "collectors", name)
+                    yield config.mistake(here, f"no collector is called {name!r}", hint, key=True)
 
 
 def _losses(config: Config) -> Iterator[Mistake]:

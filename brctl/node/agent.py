@@ -92,11 +92,13 @@ def _sample(host: Host, request: Request, began: float, clock: float) -> Report:
 
     if request.action == "release":
         end = release.release(host, request.sampling.release_s)
-        notes = ("until {:.3f}".format(end),)
+        until = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(end))
+        let_go = request.sampling.release_s > 0
+        notes = ("GPUs are let go until " + until if let_go else "GPUs are watched again",)
         return Report(request.node, began, time.monotonic() - clock, host.mock, notes=notes)
     samples = sampler.Sampler(host, request.sampling, _gpus(request))
     tick = samples.tick(first=True)
-    found = tuple(sample for block in tick.blocks for sample in block.samples)
+    found = tuple(sample for block in tick.blocks for sample in block.samples())
     elapsed = time.monotonic() - clock
     return Report(request.node, tick.at, elapsed, host.mock, notes=tick.notes, series=samples.series, samples=found)
 

@@ -81,16 +81,21 @@ class GpuActivity(NamedTuple):
     hw_power_brake_slowdown_ns: Optional[int]
 
 
-class GpuCondition(NamedTuple):
-    """What changes more slowly; as in GpuTelemetry."""
+class GpuMemory(NamedTuple):
+    """As in GpuTelemetry."""
 
-    memory_total_bytes: Optional[int]
-    memory_used_bytes: Optional[int]
-    memory_free_bytes: Optional[int]
-    memory_reserved_bytes: Optional[int]
-    temperature_celsius: Optional[int]
-    memory_temperature_celsius: Optional[int]
-    temperature_margin_celsius: Optional[int]
+    total_bytes: Optional[int]
+    used_bytes: Optional[int]
+    free_bytes: Optional[int]
+    reserved_bytes: Optional[int]
+
+
+class GpuTemperatures(NamedTuple):
+    """As in GpuTelemetry."""
+
+    core_celsius: Optional[int]
+    memory_celsius: Optional[int]
+    margin_celsius: Optional[int]
     performance_state: Optional[int]
 
 
@@ -103,9 +108,14 @@ class GpuTraffic(NamedTuple):
     nvlink_transmit_bytes: Optional[int]
     """Of all active links together; data without protocol."""
     nvlink_receive_bytes: Optional[int]
-    nvlink_replays: Optional[int]
-    nvlink_recoveries: Optional[int]
-    nvlink_crc_errors: Optional[int]
+
+
+class GpuLinkErrorSums(NamedTuple):
+    """Counters of all active NVLinks together."""
+
+    replays: Optional[int]
+    recoveries: Optional[int]
+    crc_errors: Optional[int]
 
 
 class GpuProfile(NamedTuple):

@@ -84,7 +84,7 @@ ALERTS = (
         "gpu-slowed-by-heat",
         'brctl_gpu_clocks_event_ratio{reason=~"sw_thermal_slowdown|hw_thermal_slowdown|hw_power_brake_slowdown"} > 0.1',
         "5m", "warning",
-        "GPU {{ $labels.gpu }} of {{ $labels.node }}: {{ $labels.reason }} {{ $value | humanizePercentage }} of the time",
+        "GPU {{ $labels.gpu }} of {{ $labels.node }}: {{ $labels.reason }}, {{ $value | humanizePercentage }} of time",
         "A tenth of the time is what a job of many GPUs feels: the slowest sets the pace. The power cap is not among "
         "the reasons: it is met in every busy hour.",
         "Heat: fans, inlet, dust. Power brake: the power supplies of the chassis.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..fleet.balance import balance, stragglers
 from ..node.codec import encode
@@ -14,16 +15,34 @@ from .data import dump, reports
 
 
 def document(found: Sequence[Report]) -> str:
-    """One tick as JSON, as docs/json.md has it, with how evenly the GPUs work."""
-    plain = {**reports("monitor", found), "balance": encode(balance(found)), "stragglers": encode(stragglers(found))}
-    return dump(plain, "json")
+    """One tick as JSON, as docs/json.md has it, with how evenly the GPUs work; a sample a line."""
+    bare = [report._replace(samples=()) for report in found]
+    plain = {**reports("monitor", bare), "balance": encode(balance(found)), "stragglers": encode(stragglers(found))}
+    for report, samples in zip(plain["reports"], found, strict=True):
+        report["samples"] = _MARK if samples.samples else []
+    head, *rest = dump(plain, "json").split(f'"{_MARK}"')
+    texts = (_indented(report.samples) for report in found if report.samples)
+    return head + "".join(text + after for text, after in zip(texts, rest, strict=True))
+
+
+_MARK = os.urandom(16).hex()
+"""Stands where samples will. No node can know it."""
+
+
+def _indented(samples: Sequence[Sample]) -> str:
+    """As `json.dumps` would with an indent, but for the lines of each sample, and in a tenth of the time."""
+    rows = ",\n        ".join(json.dumps(encode(sample), allow_nan=False) for sample in samples)
+    return f"[\n        {rows}\n      ]"
 
 
 class Lines:
-    """JSON lines: one a node and tick. What stands before a value is made once."""
+    """JSON lines: one a node and tick. What stands before a value is made once, as is the text of a sample that comes
+    again: ten times a second most do."""
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._texts: dict[str, dict[int, tuple[Sample, str]]] = {}
+        """By node, and by the sample's address, which says nothing unless it is the same sample."""
 
     def lines(self, found: Sequence[Report]) -> Iterator[str]:
         for report in found:
@@ -39,15 +58,23 @@ class Lines:
             yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'
 
     def _samples(self, report: Report) -> Iterator[str]:
+        before, now = self._texts.get(report.node, {}), {}
         names: dict[str, tuple[str, ...]] = {}
-        heads = self._heads
-        for series, labels, value, state, at in report.samples:
-            head = heads.get((series, labels))
-            if head is None:
+        for sample in report.samples:
+            known = before.get(id(sample))
+            if known is None or known[0] is not sample:
                 names = names or {one.name: one.labels for one in report.series}
-                head = heads[series, labels] = _head(series, names.get(series, ()), labels)
-            number = "null" if value is None else repr(value)
-            yield f'{head}{number},"state":"{state.value}","at":{at:.3f}}}'
+                known = sample, self._text(sample, names)
+            now[id(sample)] = known
+            yield known[1]
+        self._texts[report.node] = now
+
+    def _text(self, sample: Sample, names: Mapping[str, tuple[str, ...]]) -> str:
+        series, labels, value, state, at = sample
+        head = self._heads.get((series, labels))
+        if head is None:
+            head = self._heads[series, labels] = _head(series, names.get(series, ()), labels)
+        return f'{head}{"null" if value is None else repr(value)},"state":"{state.value}","at":{at:.3f}}}'
 
 
 def _head(series: str, names: Sequence[str], labels: Sequence[str]) -> str:

@@ -1,6 +1,8 @@
 """brctl in this process: the whole program but for the pipe to its agent."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +12,9 @@ from brctl.cli import run, session
 from brctl.mock.machines import load
 from brctl.node import agent
 from brctl.node.codec import dumps, loads
+from brctl.node.host import Host
+from brctl.node.monitor.sampler import Sampler
+from brctl.node.monitor.stream import Follower, Packer
 from brctl.node.report import Report
 from brctl.node.request import Request
 
@@ -39,6 +44,23 @@ class InProcess:
     def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:  # noqa: ARG002
         meanwhile()
         return loads(Report, dumps(agent.answer(load(self.mock, self.node), loads(Request, dumps(request)))))
+
+    def ticks(self, request: Request, first_s: float, limit_s: float) -> Iterator[Report]:  # noqa: ARG002
+        host, sent = load(self.mock, self.node), []
+        for payload in payloads(host, loads(Request, dumps(request))):
+            if sent:
+                yield sent[0].follow(payload)._replace(node=request.node)
+            else:
+                sent.append(Follower(loads(Report, payload)))
+
+
+def payloads(host: Host, request: Request) -> Iterator[bytes]:
+    """What an agent writes, as it is taken."""
+    sampler = Sampler(host, request.sampling)
+    packer = Packer(sampler.series)
+    yield dumps(Report(request.node, time.time(), 0.0, host.mock, series=sampler.series)).encode()
+    for tick in sampler.ticks(request.sampling.interval_s, threading.Event()):
+        yield packer.pack(*tick)
 
 
 @pytest.fixture

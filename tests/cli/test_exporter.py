@@ -74,6 +74,12 @@ def test_of_a_silent_node_there_is_that_it_is_silent_and_since_when(monkeypatch:
     ]
 
 
+def test_of_a_node_that_was_not_asked_yet_it_is_not_known_whether_it_is_up() -> None:
+    page = Page(None)
+    page.show([Report("gpu001", 0.0, 0.0, errors=(NodeError("not-asked", "it has not answered yet"),))])
+    assert b"gpu001" not in page.text()
+
+
 def test_where_no_tick_comes_nothing_old_is_served() -> None:
     page = Page(None)
     page.show([_report(400)])
@@ -159,7 +165,7 @@ def test_a_feed_gives_the_newest_tick_and_then_its_end() -> None:
 
     feed = Feed(ticks())
     deadline = time.monotonic() + 10
-    while (tick := feed.latest()) is None or tick.count < 2:
+    while (tick := feed.latest()) is None or tick.number < 2:
         assert time.monotonic() < deadline
     assert feed.wait(2, 0.001) is None
     release.set()
@@ -169,6 +175,26 @@ def test_a_feed_gives_the_newest_tick_and_then_its_end() -> None:
     assert feed.wait(3, 10) is None
     assert feed.ended
     assert feed.error is None
+
+
+def test_notes_of_ticks_that_were_passed_over_are_kept() -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        for number in range(3):
+            yield [_report(1)._replace(notes=(f"note {number}",)), _report(1, "gpu002")]
+
+    feed = Feed(ticks())
+    _until(lambda: feed.ended)
+    last = feed.latest()
+    assert last
+    assert [report.notes for report in last.reports] == [("note 0", "note 1", "note 2"), ()]
+
+
+def test_that_the_only_node_broke_off_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for reports, code in (([Report("gpu001", 0.0, 0.0, errors=(SILENT,))], 3), ([_report(1)], 0), ([], 0)):
+        feed = Feed(iter([reports]))
+        _until(lambda feed=feed: feed.ended)  # type: ignore[misc]
+        assert feed.outcome() == code
+    assert capsys.readouterr().err == "error: gpu001: no answer\n"
 
 
 def test_what_ends_the_ticks_is_kept() -> None:
@@ -252,7 +278,8 @@ def test_a_driver_that_dies_leaves_its_health_alone_in_the_file(
         _until(lambda: b"power" not in file.read_bytes())
         seen.append(file.read_bytes())
 
-    assert serve(ticks(), Serving(60, None, file)) == 0
+    assert serve(ticks(), Serving(60, None, file)) == 3
+    assert capsys.readouterr().err == "error: gpu001: no answer\n"
     assert 'brctl_node_up{node="gpu001"} 1' in _lines(seen[0])
     assert _lines(seen[1]) == ['brctl_node_up{node="gpu001"} 0']
     assert _lines(seen[1], "brctl_node_last_success_timestamp_seconds")

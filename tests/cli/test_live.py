@@ -30,7 +30,8 @@ from brctl.cli.live import Watching, watch_or_print
 from brctl.node.report import Report, Sample, Series, State
 SERIES = [Series("brctl_" + name, "", "gauge", labels, "", "", "") for name, labels in (
     ("gpu_up", ("gpu", "uuid")), ("gpu_utilization_ratio", ("gpu", "uuid")),
-    ("gpu_process_memory_bytes", ("gpu", "uuid", "pid", "name", "user", "container", "job", "kind", "gpu_instance")))]
+    ("gpu_process_memory_bytes",
+     ("gpu", "uuid", "pid", "name", "user", "container", "slurm_job", "kind", "gpu_instance")))]
 def report(node, tick, gpus):
     rows = [("gpu_up", (), 1.0), ("gpu_utilization_ratio", (), 0.01 * (tick % 100))]
     samples = [Sample("brctl_" + name, (str(gpu), "GPU-" + str(gpu)), value, State.MEASURED, time.time())
@@ -55,7 +56,7 @@ sys.exit(watch_or_print(ticks(), Watching(0.05, here="gpu001")))
 class Seen:
     """A program on a terminal that we look at."""
 
-    def __init__(self, columns: int, lines: int, environ: "dict[str, str]", names: "dict[str, str | int]") -> None:
+    def __init__(self, columns: int, lines: int, environ: "dict[str, str]", command: "Sequence[str]") -> None:
         self.master, slave = pty.openpty()
         self.before = termios.tcgetattr(slave)
         self._slave = slave
@@ -63,10 +64,8 @@ class Seen:
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self.resize(columns, lines)
-        head = "".join(f"{name} = {value}\n" for name, value in names.items())
-        place = PROGRAM.index("sys.exit(")
         self.child = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM[:place] + head + PROGRAM[place:]],
+            command,
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -97,7 +96,7 @@ class Seen:
         end = time.monotonic() + limit_s
         while True:
             seen = self.look()
-            if re.search(pattern, seen):
+            if re.search(pattern, seen) and self.raw.endswith(b"\x1b[?2026l"):  # a whole frame
                 return seen
             assert time.monotonic() < end, f"{pattern} is not in\n{seen}"
 
@@ -131,8 +130,10 @@ def start() -> Iterator[Start]:
 
     def begin(columns: int = 80, lines: int = 24, ticks: int = 10_000, gpus: int = 8, nodes: int = 1, end: str = "hang",
               child: str = "''", **environ: str) -> Seen:  # fmt: skip
-        names: dict[str, str | int] = {"TICKS": ticks, "GPUS": gpus, "NODES": nodes, "END": end, "CHILD": child}
-        made.append(Seen(columns, lines, environ, names))
+        names = {"TICKS": ticks, "GPUS": gpus, "NODES": nodes, "END": end, "CHILD": child}
+        head = "".join(f"{name} = {value}\n" for name, value in names.items())
+        place = PROGRAM.index("sys.exit(")
+        made.append(Seen(columns, lines, environ, [sys.executable, "-c", PROGRAM[:place] + head + PROGRAM[place:]]))
         return made[-1]
 
     yield begin
@@ -160,7 +161,7 @@ def test_it_moves_and_ends_at_q(start: Start) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 1)], ids=["TERM", "HUP", "INT"]
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 1)], ids=["TERM", "HUP", "INT"]
 )
 def test_the_terminal_is_given_back_at_a_signal(start: Start, number: signal.Signals, code: int) -> None:
     """The 1 of SIGINT is this test program's: the real one catches KeyboardInterrupt itself."""
@@ -318,6 +319,65 @@ def test_a_number_that_another_process_has_got_is_not_signalled() -> None:
 def test_the_parents_of_a_process() -> None:
     assert processes.parents(os.getpid())[0].pid == os.getppid()
     assert processes.parents(2**30) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The whole program
+
+
+@pytest.fixture
+def brctl_live() -> Iterator[Callable[..., Seen]]:
+    """`brctl --mock MACHINE monitor --interval 200ms ...` on a terminal of its own."""
+    made: list[Seen] = []
+    # A new session has no terminal until one is taken: ^C needs it.
+    take = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from brctl.__main__ import main; main()"
+
+    def begin(machine: str, *argv: str) -> Seen:
+        command = [sys.executable, "-c", take, "--mock", machine, "monitor", "--interval", "200ms", *argv]
+        made.append(Seen(100, 30, {}, command))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.close()
+
+
+@pytest.mark.process
+def test_the_mock_is_seen_as_it_is(brctl_live: Callable[..., Seen]) -> None:
+    seen = brctl_live("dgx-h100+busy+gpu3-lost")
+    shown = seen.until(r"ens8np0 .* GB/s")
+    assert "8 GPUs, 1 down" in shown
+    assert re.search(r"^ +3 +LOST +nvmlDeviceGetHandleByIndex_v2: GPU is lost", shown, re.MULTILINE)
+    assert re.search(r"^ +0 .* \d+/80 GiB .* ens1np0", shown, re.MULTILINE)
+    assert "mock machine dgx-h100+busy+gpu3-lost, composed" in shown
+    seen.type("\x03")  # ^C
+    assert seen.end() == 130
+    assert b"Traceback" not in seen.raw
+
+
+@pytest.mark.process
+def test_without_a_gpu_the_rest_of_the_host_is_shown(brctl_live: Callable[..., Seen]) -> None:
+    """gpustat#90: no library, and so nothing at all."""
+    seen = brctl_live("cpu-only")
+    shown = seen.until("NETWORK")
+    assert "no GPU" in shown
+    assert "GPUS" not in shown
+    seen.type("q")
+    assert seen.end() == 0
+
+
+@pytest.mark.process
+@pytest.mark.real
+def test_an_agent_that_is_killed_leaves_the_terminal_as_it_was(brctl_live: Callable[..., Seen]) -> None:
+    seen = brctl_live("dgx-h100")
+    seen.until("GPUS 8")
+    pid = seen.child.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    assert len(children) == 1
+    os.kill(int(children[0]), signal.SIGKILL)
+    assert seen.end() == 3
+    assert "the agent" in seen.look()
+    assert b"Traceback" not in seen.raw
 
 
 @pytest.mark.parametrize(

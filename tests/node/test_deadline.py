@@ -4,7 +4,7 @@ import time
 import pytest
 
 from brctl.node import deadline
-from brctl.node.deadline import HungError, calling, run_all
+from brctl.node.deadline import HungError, Lane, calling, run_all
 
 
 def test_results_keep_their_order_and_exceptions_stay_apart() -> None:
@@ -106,3 +106,35 @@ def test_a_thread_that_dies_without_a_result_is_an_error() -> None:
 
 def test_outside_of_a_worker_nothing_happens() -> None:
     calling("anything")
+
+
+def test_a_lane_works_again_and_again_in_one_thread() -> None:
+    ended = threading.Semaphore(0)
+    lane, seen = Lane(ended.release), []
+    for number in range(3):
+        lane.start(lambda number=number: seen.append((number, threading.current_thread().ident)))
+        assert ended.acquire(timeout=3)
+        assert not lane.busy
+        assert lane.late is None
+    assert [number for number, _ in seen] == [0, 1, 2]
+    assert len({ident for _, ident in seen}) == 1
+
+
+def test_a_lane_that_hangs_names_its_call() -> None:
+    ended, hold = threading.Semaphore(0), threading.Event()
+    lane = Lane(ended.release)
+    assert lane.call == ""
+
+    def hang() -> None:
+        deadline.calling("nvmlDeviceGetName", 0.0)
+        hold.wait(5)
+
+    lane.start(hang)
+    while lane.call != "nvmlDeviceGetName":
+        time.sleep(0.001)
+    time.sleep(0.002)
+    assert lane.busy
+    assert str(lane.late) == "nvmlDeviceGetName did not return within 0 s"
+    hold.set()
+    assert ended.acquire(timeout=3)
+    assert lane.late is None

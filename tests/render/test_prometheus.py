@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from brctl.node.report import Mock, Report, Sample, Series, State
-from brctl.render.prometheus import Health, exposition, number
+from brctl.render.prometheus import Exposition, Health, number
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "Of the die.", "NVML", "t")
 BYTES = Series("brctl_network_receive_bytes_total", "bytes", "counter", ("device",), "Since boot.", "/sys", "n")
@@ -23,6 +23,10 @@ def _measured(series: Series, label: str, value: float) -> Sample:
     return Sample(series.name, (label,), value, State.MEASURED, 0.0)
 
 
+def _written(reports: "list[Report]", healths: "list[Health]", cpu_s: float, open_metrics: bool = False) -> bytes:
+    return Exposition().write(reports, healths, cpu_s, open_metrics)
+
+
 def _read(text: bytes) -> "dict[tuple[str, tuple[tuple[str, str], ...]], float]":
     samples = [sample for family in read_text(text.decode()) for sample in family.samples]
     return {(sample.name, tuple(sample.labels.items())): sample.value for sample in samples}
@@ -32,7 +36,7 @@ def test_every_family_has_its_help_and_type_once_and_every_line_its_node() -> No
     report = _report(
         [_measured(TEMPERATURE, "0", 61), _measured(BYTES, "ens1", 2.5e9), _measured(TEMPERATURE, "1", 60.5)]
     )
-    assert exposition([report], [Health("gpu001", True, 1700000000.25)], 1.5).decode().splitlines() == [
+    assert _written([report], [Health("gpu001", True, 1700000000.25)], 1.5).decode().splitlines() == [
         "# HELP brctl_exporter_cpu_seconds_total What the exporter has used itself, without the agents.",
         "# TYPE brctl_exporter_cpu_seconds_total counter",
         "brctl_exporter_cpu_seconds_total 1.5",
@@ -54,24 +58,24 @@ def test_every_family_has_its_help_and_type_once_and_every_line_its_node() -> No
 
 @pytest.mark.parametrize("state", [State.STALE, State.UNSUPPORTED, State.TIMEOUT])
 def test_what_was_not_measured_has_no_line(state: State) -> None:
-    text = exposition([_report([Sample(TEMPERATURE.name, ("0",), None, state, 0.0)])], [], 0.0)
+    text = _written([_report([Sample(TEMPERATURE.name, ("0",), None, state, 0.0)])], [], 0.0)
     assert b"temperature" not in text
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
 def test_what_is_no_number_has_no_line(value: "float | None") -> None:
-    text = exposition([_report([Sample(TEMPERATURE.name, ("0",), value, State.MEASURED, 0.0)])], [], 0.0)
+    text = _written([_report([Sample(TEMPERATURE.name, ("0",), value, State.MEASURED, 0.0)])], [], 0.0)
     assert b"temperature" not in text
 
 
 def test_a_node_that_never_answered_is_down_and_has_no_time() -> None:
-    text = exposition([], [Health("gpu002", False, None)], 0.0)
+    text = _written([], [Health("gpu002", False, None)], 0.0)
     assert _read(text)["brctl_node_up", (("node", "gpu002"),)] == 0
     assert b"last_success" not in text
 
 
 def test_open_metrics_has_another_type_line_and_an_end() -> None:
-    text = exposition([_report([_measured(BYTES, "ens1", 7)])], [], 0.0, open_metrics=True).decode()
+    text = _written([_report([_measured(BYTES, "ens1", 7)])], [], 0.0, open_metrics=True).decode()
     assert "# TYPE brctl_network_receive_bytes counter\n" in text
     assert text.endswith("# EOF\n")
     families = {family.name: family for family in read_open_metrics(text)}
@@ -80,7 +84,7 @@ def test_open_metrics_has_another_type_line_and_an_end() -> None:
 
 
 def test_a_mock_says_so() -> None:
-    text = exposition([_report([], mock=Mock("dgx-h100+gpu3-lost", False))], [], 0.0)
+    text = _written([_report([], mock=Mock("dgx-h100+gpu3-lost", False))], [], 0.0)
     assert _read(text)["brctl_mock_info", (("node", "gpu001"), ("machine", "dgx-h100+gpu3-lost"))] == 1
 
 
@@ -98,7 +102,7 @@ def test_what_one_node_sends_costs_the_others_nothing() -> None:
     few = Sample(TEMPERATURE.name, (), 3.0, State.MEASURED, 0.0)
     undeclared = Sample("brctl_undeclared", (), 3.0, State.MEASURED, 0.0)
     twice = [_measured(TEMPERATURE, "0", 61), _measured(TEMPERATURE, "0", 62)]
-    text = exposition([_report([*lines, few, undeclared, *twice], (TEMPERATURE, *bad))], [], 0.0)
+    text = _written([_report([*lines, few, undeclared, *twice], (TEMPERATURE, *bad))], [], 0.0)
     assert _read(text) == {
         ("brctl_exporter_cpu_seconds_total", ()): 0,
         ("brctl_gpu_temperature_celsius", (("node", "gpu001"), ("gpu", "0"))): 61,
@@ -108,18 +112,18 @@ def test_what_one_node_sends_costs_the_others_nothing() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=12), st.floats(allow_nan=False, allow_infinity=False))
 def test_any_label_and_any_value_is_read_back(label: str, value: float) -> None:
-    text = exposition([_report([_measured(TEMPERATURE, label, value)])], [], 0.0)
+    text = _written([_report([_measured(TEMPERATURE, label, value)])], [], 0.0)
     read = {pairs[1][1]: seen for (name, pairs), seen in _read(text).items() if name == TEMPERATURE.name}
     assert read == {label: value}
 
 
 def test_half_a_letter_is_no_reason_to_fail() -> None:
-    text = exposition([_report([_measured(TEMPERATURE, "\udcff", 1)])], [], 0.0)
+    text = _written([_report([_measured(TEMPERATURE, "\udcff", 1)])], [], 0.0)
     assert 'gpu="\N{REPLACEMENT CHARACTER}"' in text.decode()
 
 
 def test_a_help_of_two_lines_stays_one() -> None:
-    text = exposition([_report([_measured(TEMPERATURE, "0", 1)], (TEMPERATURE._replace(help="a\nb\\c"),))], [], 0.0)
+    text = _written([_report([_measured(TEMPERATURE, "0", 1)], (TEMPERATURE._replace(help="a\nb\\c"),))], [], 0.0)
     assert b"celsius a\\nb\\\\c\n" in text
 
 
@@ -128,3 +132,14 @@ def test_a_help_of_two_lines_stays_one() -> None:
 )
 def test_a_number_is_as_short_as_it_can_be_read_back(value: float, text: str) -> None:
     assert number(value) == text
+
+
+def test_the_second_tick_is_as_the_first_but_for_what_has_changed() -> None:
+    it = Exposition()
+    first = it.write([_report([_measured(TEMPERATURE, "0", 61), _measured(TEMPERATURE, "1", 50)])], [], 0.0)
+    second = it.write([_report([_measured(TEMPERATURE, "1", 51), _measured(TEMPERATURE, "2", 40)])], [], 0.0)
+    assert b'{node="gpu001",gpu="0"} 61\n' in first
+    assert b'gpu="0"' not in second
+    assert b'{node="gpu001",gpu="1"} 51\n' in second
+    assert b'{node="gpu001",gpu="2"} 40\n' in second
+    assert b"temperature" not in it.write([_report([_measured(TEMPERATURE, "1", 51)], ())], [], 0.0)

@@ -21,7 +21,7 @@ from ..facts import (
     GpuTelemetry,
     PciDevice,
 )
-from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
+from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 
 
 class AcceleratorError(Exception):
@@ -59,9 +59,13 @@ class Meter(Protocol):
 
     def activity(self) -> GpuActivity: ...
 
-    def condition(self) -> GpuCondition: ...
+    def memory(self) -> GpuMemory: ...
+
+    def temperatures(self) -> GpuTemperatures: ...
 
     def traffic(self) -> GpuTraffic: ...
+
+    def link_errors(self) -> GpuLinkErrorSums: ...
 
     def profile(self) -> Optional[GpuProfile]:
         """None where the part has no such counters, and at the first look."""

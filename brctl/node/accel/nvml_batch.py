@@ -27,25 +27,38 @@ class Batch:
         self._calls = calls
         self._all = tuple(fields)
         self._asked: Tuple[Field, ...] = ()
+        self._places: Tuple[int, ...] = ()
+        """Of what is asked for, among all."""
+        self._refused = -1
         self._buffer: Any = None
-        self._make([field for field in fields if self._key(field) not in calls.refused])
 
     def read(self) -> List[Optional[int]]:
         """One value for each field. Raises AcceleratorError where the GPU as a whole does not answer."""
+        calls = self._calls
+        values: List[Optional[int]] = [None] * len(self._all)
+        if self._refused != len(calls.refused):
+            self._make()
         if not self._asked:
-            return [None] * len(self._all)
+            return values
         try:
-            self._calls.call(_NAME, by=self._call)
+            calls.call(_NAME, by=self._call)
         except AcceleratorError as error:
             for field in self._asked:
-                self._calls.settle(self._key(field), error)
-            self._forget()
-            return [None] * len(self._all)
-        values = {}
-        for field, (value_type, code, union) in zip(self._asked, _ANSWER.iter_unpack(self._buffer)):
-            values[field] = self._value(field, value_type, code, union)
-        self._forget()
-        return [values.get(field) for field in self._all]
+                calls.settle(_key(field), error)
+            return values
+        if calls.failed:
+            for field in self._asked:
+                calls.failed.pop(_key(field), None)
+        for place, (value_type, code, union) in zip(self._places, _ANSWER.iter_unpack(self._buffer)):
+            if code or value_type not in _FORMATS:
+                self._note(self._all[place], value_type, code)
+                continue
+            (value,) = _FORMATS[value_type].unpack_from(union)
+            if isfinite(value):
+                values[place] = known(int(value))
+            else:
+                self._note(self._all[place], value_type, code)
+        return values
 
     def _call(self, handle: Any) -> None:
         pynvml = self._calls.pynvml
@@ -53,35 +66,28 @@ class Batch:
         if code:
             raise pynvml.NVMLError(code)
 
-    def _value(self, field: Field, value_type: int, code: int, union: bytes) -> Optional[int]:
-        if not code and value_type in _FORMATS:
-            (value,) = _FORMATS[value_type].unpack_from(union)
-            if isfinite(value):
-                if self._calls.failed:
-                    self._calls.failed.pop(self._key(field), None)
-                number: Optional[int] = known(int(value))
-                return number
-        key = self._key(field)
+    def _note(self, field: Field, value_type: int, code: int) -> None:
+        """Why there is no value of it."""
+        key, calls = _key(field), self._calls
         if code:
+            # A driver that does not know the id calls it an invalid argument: nothing else of ours could be.
             code = NOT_SUPPORTED[0] if code == INVALID_ARGUMENT else code
-            self._calls.settle(key, RefusalError(code, label(key), str(self._calls.pynvml.NVMLError(code))))
+            calls.settle(key, RefusalError(code, label(key), str(calls.pynvml.NVMLError(code))))
         else:
             unread = "no number of a known type ({})".format(value_type)
-            self._calls.settle(key, AcceleratorError("error", label(key), unread))
-        return None
+            calls.settle(key, AcceleratorError("error", label(key), unread))
 
-    def _make(self, fields: Sequence[Field]) -> None:
-        self._asked = tuple(fields)
-        self._buffer = (self._calls.pynvml.c_nvmlFieldValue_t * len(fields))()
-        for place, (number, scope) in zip(self._buffer, fields):
-            place.fieldId, place.scopeId = number, scope
+    def _make(self) -> None:
+        """The buffer, without what turned out not to be supported."""
+        refused = self._calls.refused
+        self._refused = len(refused)
+        self._places = tuple(place for place, field in enumerate(self._all) if _key(field) not in refused)
+        self._asked = tuple(self._all[place] for place in self._places)
+        self._buffer = (self._calls.pynvml.c_nvmlFieldValue_t * len(self._asked))()
+        for answer, (number, scope) in zip(self._buffer, self._asked):
+            answer.fieldId, answer.scopeId = number, scope
 
-    def _forget(self) -> None:
-        """Make the buffer anew without what the driver turned out not to have."""
-        if self._calls.refused and any(self._key(field) in self._calls.refused for field in self._asked):
-            self._make([field for field in self._asked if self._key(field) not in self._calls.refused])
 
-    @staticmethod
-    def _key(field: Field) -> Tuple[Any, ...]:
-        number, scope = field
-        return (_NAME, number, scope) if scope else (_NAME, number)
+def _key(field: Field) -> Tuple[Any, ...]:
+    number, scope = field
+    return (_NAME, number, scope) if scope else (_NAME, number)

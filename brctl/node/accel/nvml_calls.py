@@ -168,7 +168,7 @@ class Calls:
 
 def known(value: Any) -> Any:
     """None for a filler; text as str, which old bindings give as bytes."""
-    if isinstance(value, int):
+    if type(value) is int:
         return None if value in _FILLERS else value
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")

@@ -5,7 +5,7 @@ Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
+from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 from . import AcceleratorError
 from .nvml_batch import Batch, Field
 from .nvml_calls import Calls, RefusalError, member
@@ -16,8 +16,8 @@ from .nvml_words import THERMAL_REASONS, event_reasons
 _SW_POWER_CAP, _ENERGY, _POWER_AVERAGE, _POWER_INSTANT = 74, 83, 185, 186
 _MEMORY_TEMPERATURE, _PCIE_REPLAYS = 82, 94
 _PCIE_TRANSMITTED, _PCIE_RECEIVED = 197, 198
-_OF_A_LINK = (138, 139, 161, 162, 163)
-"""KiB of data transmitted and received, replays, recoveries, CRC errors; the scope is the link."""
+_LINK_DATA, _LINK_ERRORS = (138, 139), (161, 162, 163)
+"""KiB transmitted and received; replays, recoveries, CRC errors. The scope is the link."""
 _SM, _MEMORY = 1, 2  # nvmlClockType_t
 _REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
@@ -41,9 +41,10 @@ class NvmlMeter:
         self._read = calls.read
         ids = (_POWER_AVERAGE, _POWER_INSTANT, _ENERGY, _SW_POWER_CAP, *slowdowns)
         self._activity = Batch(calls, [(field, 0) for field in ids])
-        self._condition = Batch(calls, [(_MEMORY_TEMPERATURE, 0)])
-        of_links: List[Field] = [(field, link) for field in _OF_A_LINK for link in links]
-        self._traffic = Batch(calls, [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0), *of_links])
+        self._of_memory = Batch(calls, [(_MEMORY_TEMPERATURE, 0)])
+        data: List[Field] = [(field, link) for field in _LINK_DATA for link in links]
+        self._traffic = Batch(calls, [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0), *data])
+        self._link_errors = Batch(calls, [(field, link) for field in _LINK_ERRORS for link in links])
         self._links = len(links)
         self._events: Any = None
         self._gpm: List[Any] = []
@@ -69,34 +70,37 @@ class NvmlMeter:
             hw_power_brake_slowdown_ns=brake,
         )
 
-    def condition(self) -> GpuCondition:
-        size, (memory_temperature,) = memory(self._calls), self._condition.read()
+    def memory(self) -> GpuMemory:
+        size = memory(self._calls)
+        return GpuMemory(*(member(size, name) for name in ("total", "used", "free", "reserved")))
+
+    def temperatures(self) -> GpuTemperatures:
+        (of_memory,) = self._of_memory.read()
         state = self._read("nvmlDeviceGetPerformanceState")
-        return GpuCondition(
-            memory_total_bytes=member(size, "total"),
-            memory_used_bytes=member(size, "used"),
-            memory_free_bytes=member(size, "free"),
-            memory_reserved_bytes=member(size, "reserved"),
-            temperature_celsius=self._calls.read_first(_TEMPERATURE, 0),
-            memory_temperature_celsius=memory_temperature,
-            temperature_margin_celsius=self._margin(),
+        return GpuTemperatures(
+            core_celsius=self._calls.read_first(_TEMPERATURE, 0),
+            memory_celsius=of_memory,
+            margin_celsius=self._margin(),
             performance_state=None if state is None or state > _LAST_PERFORMANCE_STATE else state,
         )
 
     def traffic(self) -> GpuTraffic:
         transmitted, received, replays, *of_links = self._traffic.read()
-        sums = [_sum(of_links[place : place + self._links]) for place in range(0, len(of_links), self._links or 1)]
-        sent_kib, received_kib, link_replays, recoveries, crc = sums or (None,) * len(_OF_A_LINK)
+        sent_kib, received_kib = self._sums(of_links, len(_LINK_DATA))
         return GpuTraffic(
             pcie_transmit_bytes=transmitted,
             pcie_receive_bytes=received,
             pcie_replays=replays,
             nvlink_transmit_bytes=None if sent_kib is None else sent_kib * 1024,
             nvlink_receive_bytes=None if received_kib is None else received_kib * 1024,
-            nvlink_replays=link_replays,
-            nvlink_recoveries=recoveries,
-            nvlink_crc_errors=crc,
         )
+
+    def link_errors(self) -> GpuLinkErrorSums:
+        return GpuLinkErrorSums(*self._sums(self._link_errors.read(), len(_LINK_ERRORS)))
+
+    def _sums(self, of_links: Sequence[Optional[int]], fields: int) -> List[Optional[int]]:
+        """Over all links, of each field."""
+        return [_sum(of_links[place * self._links : (place + 1) * self._links]) for place in range(fields)]
 
     def xids(self) -> Optional[Tuple[int, ...]]:
         """By the driver's event set, which begins with the first look."""

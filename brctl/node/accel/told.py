@@ -14,7 +14,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from ..gpu_facts import GpuActivity, GpuCondition, GpuProfile, GpuTraffic
+from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 from . import AcceleratorError, Run, Setters
 
 
@@ -128,18 +128,19 @@ class ToldMeter:
             power_instant_watts=seen.power_watts,
         )
 
-    def condition(self) -> GpuCondition:
+    def memory(self) -> GpuMemory:
         seen, total = self._told.telemetry, self._told.identity.memory_bytes
-        return blank(GpuCondition)._replace(
-            memory_total_bytes=total,
-            memory_used_bytes=seen.memory_used_bytes,
-            memory_free_bytes=seen.memory_free_bytes,
-            temperature_celsius=seen.temperature_celsius,
-            memory_temperature_celsius=seen.memory_temperature_celsius,
-        )
+        return GpuMemory(total, seen.memory_used_bytes, seen.memory_free_bytes, None)
+
+    def temperatures(self) -> GpuTemperatures:
+        seen = self._told.telemetry
+        return GpuTemperatures(seen.temperature_celsius, seen.memory_temperature_celsius, None, None)
 
     def traffic(self) -> GpuTraffic:
         return blank(GpuTraffic)._replace(pcie_replays=self._told.pcie.replay_counter)
+
+    def link_errors(self) -> GpuLinkErrorSums:
+        return blank(GpuLinkErrorSums)
 
     def profile(self) -> Optional[GpuProfile]:
         return None

@@ -1,11 +1,12 @@
 """What the sampler tells of itself and of the GPUs as a whole."""
 
 import time
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from ..report import Sample, Series, State
+from ..report import Series, State
 from . import GPU_LABELS, UP, Kind
 from .gpus import LibraryLane
+from .stream import Block, Slot
 from .unit import Unit
 
 SAMPLER = "sampler"
@@ -38,19 +39,19 @@ class Clockwork:
         self.lateness_s = 0.0
 
 
-def samples(
+def block(
     now: float,
     clockwork: Clockwork,
     units: Sequence[Unit],
     libraries: Sequence[LibraryLane],
     released: bool,
     least: int,
-) -> Tuple[Sample, ...]:
+) -> Block:
     """`least`: how many GPUs there should be at least."""
-    found: List[Sample] = []
+    found: Dict[Slot, Optional[float]] = {}
 
     def tell(series: Series, value: float, *labels: str) -> None:
-        found.append(Sample(series.name, labels, value, State.MEASURED, now))
+        found[series.name, labels] = value
 
     gpus = [gpu for library in libraries for gpu in library.gpus]
     for gpu in gpus:
@@ -72,7 +73,7 @@ def samples(
             tell(_SUCCESS, float(all(answer.error is None for answer in answers)), name)
             tell(_DURATION, max(answer.took_s for answer in answers), name)
         tell(_TIMEOUTS, sum(unit.timeouts for unit in of_it), name)
-    return tuple(found)
+    return Block(SAMPLER, (), tuple(found), tuple(found.values()), State.MEASURED, now)
 
 
 def _by_collector(units: Iterable[Unit]) -> Dict[str, List[Unit]]:

@@ -29,4 +29,4 @@ def released_until(host: Host) -> Optional[float]:
         end = float(host.read(PATH) or "nan")
     except (OSError, ValueError):
         return None
-    return end if 0 < end - time.time() <= MOST_S else None
+    return end if 0 < end - time.time() <= MOST_S + 1 else None

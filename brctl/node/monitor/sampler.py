@@ -89,6 +89,7 @@ class Sampler:
     def tick(self, first: bool, most_s: float = PATIENCE_S) -> Tick:
         """Run what is due and tell what there is. The first one waits for all that is within its limits, as nothing is
         known yet; any other for `most_s` seconds."""
+        began_s = time.monotonic()
         self._clockwork.ticks += 1
         self._look_for_release()
         self._start(self._libraries if not self._released else ())
@@ -99,7 +100,7 @@ class Sampler:
         self._start(gpus if not self._released else ())
         lanes = [one.lane for one in self._of_host] + [gpu.lane for gpu in gpus]
         self._wait(lanes, None if first else most_s)
-        return Tick(time.time(), self._blocks(), tuple(self._news()))
+        return Tick(time.time(), self._blocks(began_s), tuple(self._news()))
 
     def _start(self, each: Sequence[Union["_HostLane", GpuLane, LibraryLane]]) -> None:
         now_s = time.monotonic()
@@ -126,12 +127,12 @@ class Sampler:
         with self._ended:
             self._ended.notify()
 
-    def _blocks(self) -> Tuple[Block, ...]:
+    def _blocks(self, began_s: float) -> Tuple[Block, ...]:
         now, now_s = time.time(), time.monotonic()
         units = [lane.unit for lane in self._of_host] + [unit for gpu in self._gpus() for unit in gpu.units]
-        blocks = [Block(unit.collector.id, unit.labels, unit.samples(now, now_s)) for unit in units]
-        of_itself = own.samples(now, self._clockwork, units, self._libraries, self._released, self._expected)
-        return (Block(own.SAMPLER, (), of_itself), *(block for block in blocks if block.samples))
+        blocks = (unit.block(now, now_s, began_s) for unit in units)
+        of_itself = own.block(now, self._clockwork, units, self._libraries, self._released, self._expected)
+        return (of_itself, *(block for block in blocks if block))
 
     def _news(self) -> Iterator[str]:
         """What fails now and was not told before."""

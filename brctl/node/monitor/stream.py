@@ -5,7 +5,8 @@ arrays so that 320 samples are 2.7 kB and not 48:
 
     [AT, GONE, NEW, CHANGED, NOTES]
     GONE      numbers of blocks that are no more
-    NEW       [NUMBER, MS, STATE, [[SERIES, LABEL, ...], ...], [VALUE, ...]], SERIES by its place in the head
+    NEW       those that were not there, or have other samples than before:
+              [NUMBER, MS, STATE, [[SERIES, LABEL, ...], ...], [VALUE, ...]], SERIES by its place in the head
     CHANGED   [NUMBER, MS], nothing but the time; or [NUMBER, MS, STATE, [STEP, ...], [VALUE, ...]]: from the place
               before the first, or from the last one, so many steps further on is a value that has changed
 
@@ -15,6 +16,7 @@ admin side follows, and believes nothing that it cannot check.
 """
 
 import json
+from itertools import chain
 from math import isfinite
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -27,7 +29,8 @@ MOST_SAMPLES = 100_000
 """Of one node. Sixteen GPUs with 300 processes have 4000; more than this is no node's."""
 MOST_LABEL = 1000
 _STATES = (State.MEASURED, State.STALE, State.TIMEOUT)
-_DIGITS = "%.7g"
+_DIGITS, _DECIMALS = "%.7g", 3
+"""Of a gauge; of what others make differences of: counters, times."""
 _GREATEST = 2**64
 _MS = 1000
 _LATEST = 4102444800.0
@@ -36,23 +39,32 @@ _MOST_NOTES = 100
 
 
 class Block(NamedTuple):
-    """The samples of one collector on one part."""
+    """The samples of one collector on one part, which were read at one time."""
 
     collector: str
     part: Tuple[str, ...]
     """A GPU's labels; empty for the host."""
-    samples: Tuple[Sample, ...]
+    slots: Tuple[Slot, ...]
+    values: Tuple[Optional[float], ...]
+    """One for each slot: None where it is unsupported, and all of them where `state` is not measured."""
+    state: State
+    at: float
+
+    def samples(self) -> Tuple[Sample, ...]:
+        none = State.UNSUPPORTED if self.state is State.MEASURED else self.state
+        return tuple(
+            Sample(name, labels, value, none if value is None else self.state, self.at)
+            for (name, labels), value in zip(self.slots, self.values)
+        )
 
 
 class _Sent(NamedTuple):
     """What the other end has of a block."""
 
     number: int
-    samples: Tuple[Sample, ...]
-    slots: List[Slot]
+    block: Block
     values: List[Optional[float]]
-    state: int
-    at: float
+    """As they were sent."""
 
 
 class Packer:
@@ -60,6 +72,7 @@ class Packer:
 
     def __init__(self, series: Sequence[Series]) -> None:
         self._places = {one.name: place for place, one in enumerate(series)}
+        self._exact = {one.name for one in series if one.kind == "counter" or one.name.endswith("_timestamp_seconds")}
         self._sent: Dict[Key, _Sent] = {}
         self._next = 0
 
@@ -68,60 +81,59 @@ class Packer:
         sent: Dict[Key, _Sent] = {}
         new: List[Any] = []
         changed: List[Any] = []
-        gone: List[int] = []
         for block in blocks:
             key = block.collector, block.part
             before = self._sent.pop(key, None)
-            if before and before.samples is block.samples:
+            if before and before.block is block:
                 sent[key] = before
-                continue
-            now = _sent(block, before.number if before else self._next)
-            if before is None or before.slots != now.slots:
-                if before:
-                    gone.append(before.number)
-                now = now._replace(number=self._next)
-                self._next += 1
-                new.append(self._whole(now, at))
+            elif before and before.block.slots == block.slots:
+                sent[key], change = self._change(before, block, at)
+                changed.append(change)
             else:
-                changed.append(_change(before, now, at))
-            sent[key] = now
-        gone += [before.number for before in self._sent.values()]
+                if before is None:
+                    self._next += 1
+                sent[key], whole = self._whole(before.number if before else self._next - 1, block, at)
+                new.append(whole)
+        gone = [before.number for before in self._sent.values()]
         self._sent = sent
         payload = [round(at, 3), gone, new, changed, list(notes)[:_MOST_NOTES]]
         return json.dumps(payload, separators=(",", ":"), allow_nan=False).encode("ascii")
 
-    def _whole(self, block: _Sent, at: float) -> List[Any]:
+    def _whole(self, number: int, block: Block, at: float) -> Tuple[_Sent, List[Any]]:
         slots = [[self._places[name], *labels] for name, labels in block.slots]
-        return [block.number, _ms(block.at - at), block.state, slots, block.values]
+        values = [short(value, slot[0] in self._exact) for slot, value in zip(block.slots, block.values)]
+        whole = [number, _ms(block.at - at), _STATES.index(block.state), slots, values]
+        return _Sent(number, block, values), whole
+
+    def _change(self, before: _Sent, block: Block, at: float) -> Tuple[_Sent, List[Any]]:
+        steps: List[int] = []
+        found: List[Optional[float]] = []
+        values, last = before.values, -1
+        if block.state is not State.MEASURED:
+            values = [None] * len(block.values)  # which the other end knows by the state
+        elif block.values != before.block.values:
+            values = list(values)
+            for place, (value, old) in enumerate(zip(block.values, before.block.values)):
+                if value != old:
+                    value = short(value, block.slots[place][0] in self._exact)
+                    if value != values[place]:
+                        values[place] = value
+                        steps.append(place - last)
+                        found.append(value)
+                        last = place
+        change: List[Any] = [before.number, _ms(block.at - at)]
+        if steps or block.state is not before.block.state:
+            change += [_STATES.index(block.state), steps, found]
+        return _Sent(before.number, block, values), change
 
 
-def short(value: Optional[float]) -> Optional[float]:
-    """With no more digits than anybody measures; whole numbers stay as they are."""
+def short(value: Optional[float], exact: bool = False) -> Optional[float]:
+    """With no more digits than anybody measures, or, if `exact`, to the thousandth; whole numbers stay as they are."""
     if value is None or type(value) is int:
         return value
-    return int(value) if value.is_integer() and abs(value) < _GREATEST else float(_DIGITS % value)
-
-
-def _sent(block: Block, number: int) -> _Sent:
-    first = block.samples[0]
-    state = next((sample.state for sample in block.samples if sample.state in _STATES), State.MEASURED)
-    slots = [(sample.series, sample.labels) for sample in block.samples]
-    values = [short(sample.value) for sample in block.samples]
-    return _Sent(number, block.samples, slots, values, _STATES.index(state), first.at)
-
-
-def _change(before: _Sent, now: _Sent, at: float) -> List[Any]:
-    steps: List[int] = []
-    values: List[Optional[float]] = []
-    last = -1
-    known = before.values if now.state == 0 else now.values  # where there are no values, none is sent
-    for place, value in enumerate(now.values):
-        if value != known[place]:
-            steps.append(place - last)
-            values.append(value)
-            last = place
-    head = [now.number, _ms(now.at - at)]
-    return head if not steps and now.state == before.state else [*head, now.state, steps, values]
+    if value.is_integer() and abs(value) < _GREATEST:
+        return int(value)
+    return round(value, _DECIMALS) if exact else float(_DIGITS % value)
 
 
 def _ms(seconds: float) -> int:
@@ -173,12 +185,12 @@ class Follower:
                 self._change(at, *one)
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
             raise InvalidReportError("no tick: {}: {}".format(type(error).__name__, error)) from None
-        samples = tuple(sample for block in self._blocks.values() for sample in block.samples)
+        samples = tuple(chain.from_iterable(block.samples for block in self._blocks.values()))
         _demand(len(samples) <= MOST_SAMPLES, "{} samples".format(len(samples)))
         return self._head._replace(time=float(at), samples=samples, notes=tuple(notes))
 
     def _add(self, at: float, number: int, ms: int, state: int, slots: List[Any], values: List[Any]) -> None:
-        _demand(type(number) is int and number not in self._blocks and len(slots) == len(values), "no new block")
+        _demand(type(number) is int and len(slots) == len(values), "no new block")
         _demand(len(slots) <= MOST_SAMPLES and len(self._blocks) < MOST_SAMPLES, "too many blocks or samples")
         self._blocks[number] = _Block([self._slot(*slot) for slot in slots])
         self._change(at, number, ms, state, [1] * len(values), values)

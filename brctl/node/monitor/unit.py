@@ -3,21 +3,23 @@
 import time
 from typing import Callable, Dict, NamedTuple, Optional, Tuple
 
-from ..report import Sample, State
+from ..report import State
 from . import Collector, Readings
 from .previous import Previous
+from .stream import Block, Slot
 
 PATIENCE_S = 0.5
 """So long a run may take before its values are timed out."""
 
-Slot = Tuple[str, Tuple[str, ...]]
-"""Where a value belongs: the name of its Series, and its labels."""
+_GREATEST = 2**64
+"""Of what is told at all: JSON has numbers of any size, and some that are none."""
 
 
 class Answer(NamedTuple):
-    """What came of one run; of one that failed, `values` is empty."""
+    """What came of one run; of one that failed, the values are those of nothing."""
 
-    values: Dict[Slot, Optional[float]]
+    slots: Tuple[Slot, ...]
+    values: Tuple[Optional[float], ...]
     at: float
     """Seconds since the epoch, when it began."""
     at_s: float
@@ -41,10 +43,11 @@ class Unit:
         self.timeouts = 0
         self._counted_s: Optional[float] = None
         self._previous = Previous()
-        self._known: Dict[Slot, None] = {}
-        """The places of values that it once gave."""
-        self._told: Tuple[Optional[Answer], Tuple[Sample, ...]] = (None, ())
-        """The last answer that was told as it is, and its samples: between two runs they stay the same object."""
+        self._slots: Tuple[Slot, ...] = ()
+        """Of the last run that gave values. As long as they are the same they stay the same object, which is quickly
+        compared."""
+        self._told: Tuple[Optional[Answer], Optional[Block]] = (None, None)
+        """The last answer that was told as it is: between two runs it stays the same block."""
 
     def run(self, collect: Callable[[Previous], Readings]) -> None:
         """In the lane's thread. Never raises."""
@@ -54,10 +57,15 @@ class Unit:
         error: Optional[Exception] = None
         try:
             for series, value, labels in collect(previous):
-                values[series.name, self.labels + labels] = value
+                known = value is not None and -_GREATEST <= value <= _GREATEST  # no NaN is
+                values[series.name, self.labels + labels] = value if known else None
         except Exception as found:  # whatever it is, it costs these values and no others
             values, error = {}, found
-        self.answer = Answer(values, at, began_s, time.monotonic() - began_s, error)
+        slots = tuple(values)
+        if slots != self._slots and not error:
+            self._slots = slots
+        took_s = time.monotonic() - began_s
+        self.answer = Answer(() if error else self._slots, tuple(values.values()), at, began_s, took_s, error)
 
     def put_off(self, now_s: float) -> None:
         """It begins now: what comes next keeps to the cadence, and what was missed is not made up for."""
@@ -66,8 +74,9 @@ class Unit:
         if self.due_s <= now_s:
             self.due_s = now_s + self.every_s
 
-    def samples(self, now: float, now_s: float) -> Tuple[Sample, ...]:
-        """What there is to tell at this moment: a value that is too old is none."""
+    def block(self, now: float, now_s: float, began_s: float) -> Optional[Block]:
+        """What there is to tell in the tick that began at `began_s`, at this moment; None: nothing. A value that is too
+        old, as its lane hangs in another unit, is none."""
         answer, since_s = self.answer, self.asked_s
         waiting = since_s is not None and (answer is None or answer.at_s < since_s)
         late = waiting and (since_s or 0.0) + PATIENCE_S <= now_s
@@ -75,27 +84,22 @@ class Unit:
             self._counted_s = since_s
             self.timeouts += 1
         failed = answer is None or answer.error is not None
-        if late or failed or self.due_s + PATIENCE_S < now_s:
+        if late or failed or self.due_s + PATIENCE_S < began_s:
             state = State.STALE if failed and not late else State.TIMEOUT
-            return tuple(Sample(name, labels, None, state, now) for name, labels in self._known)
+            none = (None,) * len(self._slots)
+            return Block(self.collector.id, self.labels, self._slots, none, state, now) if none else None
         assert answer is not None  # noqa: S101  # for the type checker
         if self._told[0] is not answer:
-            self._known = dict.fromkeys(answer.values)
-            self._told = (
-                answer,
-                tuple(
-                    Sample(name, labels, value, State.UNSUPPORTED if value is None else State.MEASURED, answer.at)
-                    for (name, labels), value in answer.values.items()
-                ),
-            )
+            block = Block(self.collector.id, self.labels, answer.slots, answer.values, State.MEASURED, answer.at)
+            self._told = answer, block if answer.slots else None
         return self._told[1]
 
     @property
     def error(self) -> str:
         """Why its last run failed; empty where it did not."""
         answer = self.answer
-        return str(answer.error or type(answer.error).__name__) if answer and answer.error else ""
+        return str(answer.error) or type(answer.error).__name__ if answer and answer.error else ""
 
     def fail(self, error: Exception) -> None:
         """Whatever it told is true no longer."""
-        self.answer = Answer({}, time.time(), time.monotonic(), 0.0, error)
+        self.answer = Answer((), (), time.time(), time.monotonic(), 0.0, error)

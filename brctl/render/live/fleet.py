@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...fleet.balance import evenness
 from ...fleet.fold import node_set
 from ...node.monitor import UP
 from ...node.report import NodeError, Report, Sample
@@ -18,6 +19,11 @@ from .seen import Histories
 
 NODE_HISTORY = "node"
 """In the place of a Series: the mean use of a node's GPUs."""
+STARTS = "not-asked"
+"""The kind of error of a node that has not answered yet: it is not silent."""
+_STEP_CELSIUS = 10
+_ILL = 2e6
+"""The badness of a node that has GPUs that do not answer; a silent one is worse."""
 _FOLDED_NAMES = 40
 """Letters of a node set in the line of those that find no room."""
 
@@ -53,6 +59,8 @@ class Summary(NamedTuple):
     margin: float | None
     power: float | None
     """Of all GPUs together."""
+    uses: tuple[float, ...] = ()
+    """Of each GPU that tells it."""
 
 
 class Plan:
@@ -95,7 +103,7 @@ _NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWE
 def summary(report: Report, plan: Plan) -> Summary:
     """A node's row."""
     if report.errors:
-        return Summary(report.node, report.errors[0], 0, 0, None, None, None, None, None, None)
+        return silent(report.node, report.errors[0])
     found = plan.find(report.samples)
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
@@ -110,7 +118,13 @@ def summary(report: Report, plan: Plan) -> Summary:
         max(found[TEMPERATURE], default=None),
         min(found[MARGIN], default=None),
         sum(found[POWER]) if found[POWER] else None,
+        tuple(uses),
     )
+
+
+def silent(node: str, error: NodeError) -> Summary:
+    """The row of a node that says nothing."""
+    return Summary(node, error, 0, 0, None, None, None, None, None, None)
 
 
 def note(summaries: Sequence[Summary], histories: Histories) -> None:
@@ -121,18 +135,33 @@ def note(summaries: Sequence[Summary], histories: Histories) -> None:
 
 def total(summaries: Sequence[Summary]) -> list[Line]:
     """Pieces of one line about all of them."""
-    silent = sum(each.error is not None for each in summaries)
+    silent = sum(each.error is not None and each.error.kind != STARTS for each in summaries)
+    starting = sum(each.error is not None for each in summaries) - silent
     gpus, down = sum(each.gpus for each in summaries), sum(each.down for each in summaries)
     pieces: list[Line] = [[Cell(f"{silent} silent", "crit")]] if silent else []
-    pieces.append([Cell(f"{gpus} GPUs"), *([Cell(f", {down} down", "crit")] if down else [])])
-    uses = [each.use for each in summaries if each.use is not None]
+    pieces += [[Cell(f"{starting} not asked yet", "dim")]] if starting else []
+    pieces.append(
+        [
+            Cell(f"{gpus} GPU" if gpus == 1 else f"{gpus} GPUs"),
+            *([Cell(", "), Cell(f"{down} down", "crit")] if down else []),
+        ]
+    )
+    uses = [use for each in summaries for use in each.uses]
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
         pieces.append([Cell("least ", "dim"), Cell(amounts.percent(min(uses)))])
+        pieces += _balance(uses, gpus - len(uses))
     watts = [each.power for each in summaries if each.power is not None]
     if watts:
         pieces.append([Cell("power ", "dim"), Cell(amounts.watts(sum(watts)))])
     return pieces
+
+
+def _balance(uses: Sequence[float], unknown: int) -> list[Line]:
+    """How evenly the work lies on all GPUs whose use is known; without work that has no meaning."""
+    even = evenness(uses)
+    left_out = f" ({unknown} unknown)" if unknown else ""
+    return [] if even is None else [[Cell("balance ", "dim"), Cell(f"{even:.3f}"), Cell(left_out, "dim")]]
 
 
 def nodes(summaries: Sequence[Summary], histories: Histories, ink: Ink) -> Section:
@@ -160,7 +189,7 @@ def folded(summaries: Sequence[Summary]) -> str:
         words.append(f"use {amounts.percent(min(uses))} to {amounts.percent(max(uses))}")
     if hottest is not None:
         words.append(f"hottest {amounts.celsius(hottest)}")
-    ill = sum(bool(each.error or each.down) for each in summaries)
+    ill = sum(badness(each) >= _ILL for each in summaries)
     return ", ".join([*words, f"{ill} of them ill" if ill else "all answer"])
 
 
@@ -177,25 +206,26 @@ def _item(it: Summary, place: int, histories: Histories, ink: Ink) -> Item:
 
 
 def badness(it: Summary) -> float:
-    """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter."""
+    """Greater is worse: silent, then with GPUs that do not answer, then near to slowing down, then the hotter; not by
+    every degree, or rows would never stand still."""
     if it.error:
-        return 3e6
+        return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
-        return 2e6 + it.down
+        return _ILL + it.down
     near = it.margin is not None and it.margin < NEAR_CELSIUS
-    return (1e6 if near else 0.0) + (it.temperature or 0.0)
+    return (1e6 if near else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
 
 
 def _state(it: Summary) -> Cell:
     if it.error:
-        return cell(it.error.kind, "crit")
+        return cell(it.error.kind, "dim" if it.error.kind == STARTS else "crit")
     if it.down:
         return Cell(f"{it.down} {'GPU' if it.down == 1 else 'GPUs'} down", "crit")
     return Cell("ok", "good") if it.gpus else Cell("no GPU", "dim")
 
 
 def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
-    bad = "crit" if it.error or it.down else ""
+    bad = "crit" if (it.error and it.error.kind != STARTS) or it.down else ""
     if it.error:
         return [cell(it.node, bad), Cell("?", bad), usage(None, "?", ink), *[BLANK] * 5, _state(it)]
     history = histories.of((it.node, NODE_HISTORY))
@@ -204,7 +234,7 @@ def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
         Cell(f"{it.gpus - it.down}/{it.gpus}", bad),
         usage(it.use, "-", ink),
         Cell(amounts.percent(it.least)),
-        lambda width: [Cell(ink.history(history, width), "busy")],
+        lambda width: [Cell(ink.history(history, width), "past")],
         Cell(amounts.percent(it.memory)),
         temperature(it.temperature, it.margin),
         Cell(amounts.watts(it.power)),

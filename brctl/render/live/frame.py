@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len as _cells
+from rich.cells import set_cell_size
+
 from .ink import Cell, Ink, Line, joined, laid_out
 from .items import Item, Section
 from .view import KEYS, SIGNALS, View, arranged, focused
@@ -13,6 +16,8 @@ _LEAST_SECTION = 3
 """Its title, the names of its columns, one row."""
 _GLIMPSE = 6
 """Lines that a table gets beside the one that the keys move in."""
+_FOR_SEVERAL = 14
+"""Lines from which there is room for more than the one table."""
 _HINTS = ("q quit", "/ filter", "s sort", "p pause", "? help")
 
 
@@ -52,13 +57,19 @@ def _filled(lines: list[str], height: int) -> list[str]:
 
 
 def _between(left: Line, right: Line, width: int) -> Line:
-    gap = width - sum(len(cell.text) for cell in (*left, *right))
-    return [*left, Cell(" " * max(2, gap)), *right]
+    """What stands at the right is seen first: that what is shown is old."""
+    room = width - sum(_cells(cell.text) for cell in right)
+    kept: list[Cell] = []
+    for cell in left:
+        text = cell.text if _cells(cell.text) <= room else set_cell_size(cell.text, max(0, room))
+        kept.append(cell._replace(text=text))
+        room -= _cells(text)
+    return [*kept, Cell(" " * max(0, room)), *right]
 
 
 def _foot(view: View, sections: Sequence[Section]) -> Line:
     if view.typed is not None:
-        return [Cell("/", "key"), Cell(view.typed), Cell(" ", "cursor")]
+        return [Cell("/", "key"), Cell(view.typed), Cell(" ", "head")]
     if view.asking is not None:
         return [Cell(view.asking, "warn"), Cell(": t SIGTERM, i SIGINT, K SIGKILL, any other key: nothing")]
     if view.said:
@@ -113,10 +124,10 @@ def _rooms(sections: Sequence[Section], found: Section | None, rows: dict[str, i
     if found is None:
         return {}
     needs = {id_: count + 2 if count else 1 for id_, count in rows.items()}
-    glimpses = sum(min(need, _GLIMPSE) for id_, need in needs.items() if id_ != found.id)
+    others = [section.id for section in sections if section is not found] if height >= _FOR_SEVERAL else []
+    glimpses = sum(min(needs[id_], _GLIMPSE) for id_ in others)
     rooms = {found.id: min(needs[found.id], max(height - glimpses, height * 2 // 3))}
     left = height - rooms[found.id]
-    others = [section.id for section in sections if section is not found]
     for most in (_GLIMPSE, height):  # to each a glimpse, then what is left to the first
         for id_ in others:
             more = min(needs[id_], most) - rooms.get(id_, 0)
@@ -140,11 +151,13 @@ def _table(
     # In one line, how many rows there are; in two, a row below the names of its columns.
     table, hidden = laid_out(section.columns, [item.cells() for item in seen], width)
     lines = (
-        [ink.paint(_title(section, items, len(seen), view, active, hidden), width)] if room != 2 or not items else []
+        [ink.paint(_title(section, items, len(seen), view, active, hidden, ink.rule * width), width)]
+        if room != 2 or not items
+        else []
     )
     lines.append(ink.paint(table[0], width))
     for place, line in enumerate(table[1:], first):
-        lines.append(ink.paint(line, width, "cursor" if active and place == cursor else ""))
+        lines.append(ink.paint(line, width, "@" if active and place == cursor else ""))
     if folded:
         rest = [*items[:first], *items[first + rows :]]
         words = section.fold(rest) if section.fold else f"{len(rest)} more"
@@ -152,7 +165,9 @@ def _table(
     return lines[:room], len(seen)
 
 
-def _title(section: Section, items: Sequence[Item], seen: int, view: View, active: bool, hidden: Sequence[str]) -> Line:
+def _title(
+    section: Section, items: Sequence[Item], seen: int, view: View, active: bool, hidden: Sequence[str], rule: str
+) -> Line:
     count = f" {len(items)}" if seen == len(items) else f" {seen} of {len(items)}"
     if len(items) != len(section.items):
         count += f" (of {len(section.items)}, by the filter)"
@@ -160,9 +175,5 @@ def _title(section: Section, items: Sequence[Item], seen: int, view: View, activ
     named = f"  by {by}" if by != section.sorts[0] else ""
     order = f"{named}{'  reversed' if view.reverse else ''}" if active else ""
     more = f"  no room for {', '.join(hidden)}" if hidden else ""
-    return [
-        Cell(section.title, "title" if active else "dim"),
-        Cell(count),
-        Cell(order, "key"),
-        Cell(more.lower(), "dim"),
-    ]
+    title = Cell(section.title, "title" if active else "")
+    return [title, Cell(count), Cell(order, "key"), Cell(more.lower(), "dim"), Cell(f" {rule}", "dim")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...node.monitor import UP
 from . import amounts
-from .ink import BLANK, Cell, Column, Drawing, Ink, Line, Row, cell
+from .ink import Cell, Column, Drawing, Ink, Line, Row, cell
 from .items import Item, Section
 from .seen import Histories, Labels, Node
 
@@ -40,7 +40,7 @@ COLUMNS = (
     Column("GPU", right=True),
     Column("USE", least=9, most=16),
     Column("HISTORY", rank=6, least=12, most=60, moving=True),
-    Column("MEMORY", rank=1, least=10, most=20),
+    Column("MEMORY", rank=1, right=True, least=10, most=20),
     Column("TEMP", right=True),
     Column("POWER", rank=2, right=True),
     Column("CLOCK", rank=7, right=True),
@@ -53,10 +53,16 @@ COLUMNS = (
 SORTS = ("gpu", "use", "memory", "temp", "power")
 
 
-def gpus(node: Node, histories: Histories, ink: Ink) -> Section:
+def gpus(node: Node, histories: Histories, ink: Ink, reasons: Mapping[str, str]) -> Section:
+    """`reasons`: why a GPU does not answer, by its index."""
     near = {info.get("pci", ""): Nic(info.get("nic", ""), info.get("rdma", "")) for info, _ in node.named(NIC)}
     nics = {info.get("gpu", ""): near.get(info.get("pci", ""), _NO_NIC) for info, _ in node.named(INFO)}
-    items = [_item(node, labels, nics.get(labels[0], _NO_NIC), histories, ink) for labels in node.each(UP)]
+    items = [
+        _item(node, labels, nics.get(labels[0], _NO_NIC), histories, ink)
+        if node.value(UP, labels) != 0
+        else _down(labels, reasons.get(labels[0], "it does not answer"))
+        for labels in node.each(UP)
+    ]
     return Section("gpus", "GPUS", COLUMNS, items, SORTS, frozenset({"gpu"}))
 
 
@@ -90,15 +96,20 @@ def _item(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink) 
     return Item(labels[0], keys, words, lambda: _cells(node, labels, nic, histories, ink))
 
 
+def _down(labels: Labels, reason: str) -> Item:
+    """One that does not answer keeps its row."""
+    index = labels[0]
+    row = [cell(index, "crit"), cell(f"{'LOST' if 'lost' in reason else 'DOWN'}  {reason}", "crit")]
+    keys = (float(index) if index.isdecimal() else None, None, None, None, None)
+    return Item(index, keys, " ".join((f"gpu{index}", *labels, reason)), lambda: row)
+
+
 def _cells(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink) -> Row:
-    if node.value(UP, labels) == 0:
-        lost: list[Cell | Drawing] = [cell(labels[0], "crit"), _words("LOST", "crit"), _words("", "")]
-        return [*lost, _words("no answer", "crit"), *[BLANK] * (len(COLUMNS) - len(lost) - 1)]
     history = histories.of((node.name, UTILIZATION, *labels))
     return [
         cell(labels[0]),
         usage(node.value(UTILIZATION, labels), amounts.missing(node.state(UTILIZATION, labels)), ink),
-        lambda width: [Cell(ink.history(history, width), "busy")],
+        lambda width: [Cell(ink.history(history, width), "past")],
         _memory(node, labels, ink),
         temperature(node.value(TEMPERATURE, labels), node.value(MARGIN, labels)),
         Cell(_power(node, labels)),
@@ -156,10 +167,6 @@ def _slowed(node: Node, labels: Labels) -> Cell:
     if not worst or shares[worst] < 0.01:
         return Cell("-", "dim")
     return cell(f"{worst} {amounts.percent(shares[worst])}", "warn" if "thermal" in worst or "brake" in worst else "")
-
-
-def _words(text: str, style: str) -> Drawing:
-    return lambda width: [Cell(text[:width].ljust(width), style)]
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -19,13 +19,16 @@ STYLES = {
     "dim": "dim",
     "good": "green",
     "busy": "cyan",
+    "past": "blue",
     "warn": "yellow",
     "crit": "bold red",
     "key": "bold cyan",
-    "cursor": "reverse",
-    "stale": "dim italic",
-    "head": "bold reverse",
+    "head": "bold white on rgb(36,70,107)",
 }
+_CURSOR = "on rgb(58,66,77)"
+"""Under a line, whose own colours stay."""
+_PLAIN = {"head": "bold reverse"}
+"""Where there are no colours, or but eight, of which none is a quiet background."""
 _SYSTEMS = {
     "standard": ColorSystem.STANDARD,
     "256": ColorSystem.EIGHT_BIT,
@@ -62,24 +65,24 @@ class Ink(NamedTuple):
     cut: str
     """Something was left out here."""
     codes: dict[str, tuple[str, str]]
-    """What goes before and after text of each style; empty without colours."""
+    """What goes before and after text of each style, and of each under the cursor (`crit@`); empty without colours."""
+    rule: str
+    """Leads from a title to the edge."""
 
-    def paint(self, line: Line, width: int, style: str = "") -> str:
-        """One line of at most `width` cells, with its colours; `style` lies under all of it."""
+    def paint(self, line: Line, width: int, under: str = "") -> str:
+        """One line of at most `width` cells, with its colours. `under`: `@` for the line with the cursor, a style for
+        one that has but this; such a line reaches to the edge."""
         parts: list[str] = []
         left = width
-        for text, own in line:
+        for text, style in line if not under else (*line, Cell(" " * width)):
             size = len(text) if text.isascii() else cell_len(text)
             if size > left:
                 text, size = set_cell_size(text, left), left
             left -= size
-            before, after = self.codes.get(style or own, ("", ""))
+            before, after = self.codes.get(style + under if under == "@" else under or style, ("", ""))
             parts.append(before + text + after if text else "")
             if not left:
                 break
-        if style:
-            before, after = self.codes.get(style, ("", ""))
-            parts.append(before + " " * left + after)
         return "".join(parts)
 
     def meter(self, share: float | None, width: int, style: str) -> list[Cell]:
@@ -101,12 +104,12 @@ class Ink(NamedTuple):
 
 def ink(console: Console, encoding: str) -> Ink:
     """For this terminal. rich honours NO_COLOR, TERM and COLORTERM."""
-    letters = "▏▎▍▌▋▊▉█▁▂▃▄▅▆▇·…"
+    letters = "━╸─▁▂▃▄▅▆▇·…"
     try:
         letters.encode(encoding)
     except (UnicodeError, LookupError):
-        return Ink("-#", "_.-=*#", " ", "~", _codes(console))
-    return Ink("░▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█", "·", "…", _codes(console))
+        return Ink("-#", "_.-=*#", " ", "~", _codes(console), "-")
+    return Ink("─╸━", "▁▂▃▄▅▆▇", "·", "…", _codes(console), "─")
 
 
 def _codes(console: Console) -> dict[str, tuple[str, str]]:
@@ -114,14 +117,20 @@ def _codes(console: Console) -> dict[str, tuple[str, str]]:
     if not console.is_terminal or console.is_dumb_terminal:
         return {}
     system = _SYSTEMS.get(console.color_system or "", ColorSystem.STANDARD)
+    plain = console.no_color or console.color_system is None
+    many = not plain and system is not ColorSystem.STANDARD
     codes = {}
-    for name, words in STYLES.items():
+    for name, words in (STYLES if many else STYLES | _PLAIN).items():
         style = Style.parse(words)
-        if console.no_color or console.color_system is None:
-            style = style.without_color
-        before, _, after = style.render("\0", color_system=system).partition("\0")
-        codes[name] = (before, after)
+        style = style.without_color if plain else style
+        codes[name] = _around(style, system)
+        codes[f"{name}@"] = _around(style + Style.parse(_CURSOR) if many else Style(reverse=True), system)
     return codes
+
+
+def _around(style: Style, system: ColorSystem) -> tuple[str, str]:
+    before, _, after = style.render("\0", color_system=system).partition("\0")
+    return before, after
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -147,9 +156,13 @@ Row = Sequence["Cell | Drawing"]
 
 
 def laid_out(columns: Sequence[Column], rows: Sequence[Row], width: int) -> tuple[list[Line], list[str]]:
-    """The lines of a table, its titles first, and the titles of the columns that found no room."""
+    """The lines of a table, its titles first, and the titles of the columns that found no room.
+
+    The last cell of a row that has fewer than there are columns takes the rest of the line.
+    """
+    whole = [row for row in rows if len(row) == len(columns)]
     sizes = [
-        column.least or max([len(column.title), *(_size(row[i]) for row in rows)]) for i, column in enumerate(columns)
+        column.least or max([len(column.title), *(_size(row[i]) for row in whole)]) for i, column in enumerate(columns)
     ]
     shown = list(range(len(columns)))
     for i in sorted(shown, key=lambda i: -columns[i].rank):
@@ -185,7 +198,9 @@ def _line(columns: Sequence[Column], row: Row, sizes: Sequence[int], shown: Sequ
     for i in shown:
         if line:
             line.append(Cell("  "))
-        it = row[i]
+        it = row[min(i, len(row) - 1)]
+        if i >= len(row) - 1 and len(row) < len(columns) and isinstance(it, Cell):
+            return [*line, it]
         if not isinstance(it, Cell):
             line += it(sizes[i])
             continue

@@ -17,10 +17,13 @@ from .seen import Node
 
 PROCESS = "brctl_gpu_process_memory_bytes"
 LOSS = "brctl_rdma_loss_ratio"
+_INSTANCE = "brctl_gpu_instance_memory_total_bytes"
+_SPEED = "brctl_network_speed_bytes_per_second"
 _NAME = 4
 """The place of a process's name in its row."""
 _WAITING = 0.05
 """Share of the time from which it is worth a word that processes wait for something (PSI)."""
+_LEAST_TOLD = 1e-6  # 0.0001 %
 _LOSSY = 1e-4
 """RoCE collapses far below 1 % of lost packets, as a lost one costs the whole window (go-back-N)."""
 
@@ -49,7 +52,7 @@ def _gpus(node: Node) -> list[Line]:
     count = f"{len(up)} {'GPU' if len(up) == 1 else 'GPUs'}"
     if node.value("brctl_monitor_released"):
         return [[Cell("the GPUs are let go: brctl monitor release", "warn")]]
-    pieces: list[Line] = [[Cell(count), Cell(f", {down} down", "crit")] if down else [Cell(count)]] if up else []
+    pieces: list[Line] = [[Cell(f"{count}, "), Cell(f"{down} down", "crit")] if down else [Cell(count)]] if up else []
     uses = _known(node, UTILIZATION)
     if uses:
         pieces.append([Cell("use ", "dim"), Cell(amounts.percent(sum(uses) / len(uses)))])
@@ -77,7 +80,7 @@ Parents = Callable[[int], Sequence[Parent]]
 
 def sections(node: Node, ink: Ink, parents: Parents | None) -> list[Section]:
     """`parents`: None where they cannot be seen from here."""
-    return [_processes(node, parents), _network(node, ink), _disks(node, ink), _space(node, ink)]
+    return [_instances(node, ink), _processes(node, parents), _network(node, ink), _disks(node, ink), _space(node, ink)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -155,15 +158,40 @@ def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item
         cell(user),
         Cell(amounts.size(memory)),
         cell(name) if known else Cell("? (ended, or in another PID namespace)", "dim"),
-        cell(label.get("job") or "-"),
+        cell(label.get("slurm_job") or "-"),
         cell(label.get("container") or "-"),
     ]
-    words = " ".join((pid, f"gpu{gpu}", user, name, label.get("job", ""), label.get("container", "")))
+    words = " ".join((pid, f"gpu{gpu}", user, name, label.get("slurm_job", ""), label.get("container", "")))
     return Item(f"{pid} {name}", keys, words, lambda: row)
 
 
 def _number(text: str) -> float | None:
     return float(text) if text.isdecimal() else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MIG
+
+
+def _instances(node: Node, ink: Ink) -> Section:
+    columns = (
+        Column("GPU", right=True),
+        Column("GI/CI", right=True),
+        Column("PROFILE"),
+        Column("USED", least=9, most=16),
+        Column("MEMORY", right=True),
+    )
+    items = [_instance(node, label, labels, ink) for label, labels in node.named(_INSTANCE)]
+    return Section("instances", "MIG", columns, items, ("gpu", "used"), frozenset({"gpu"}))
+
+
+def _instance(node: Node, label: dict[str, str], labels: tuple[str, ...], ink: Ink) -> Item:
+    used, total = (node.value(f"brctl_gpu_instance_memory_{what}_bytes", labels) for what in ("used", "total"))
+    gpu, profile = label.get("gpu", ""), label.get("profile", "")
+    place = f"{label.get('gpu_instance', '')}/{label.get('compute_instance', '')}"
+    share = used / total if used is not None and total else None
+    row: Row = [cell(gpu), cell(place), cell(profile), usage(share, "-", ink), Cell(amounts.filled(used, total))]
+    return Item(f"{gpu}/{place}", (_number(gpu), share), f"gpu{gpu} {place} {profile}", lambda: row)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -183,14 +211,15 @@ def _network(node: Node, ink: Ink) -> Section:
         Column("RDMA", rank=5),
     )
     rdma = {info.get("nic", ""): info.get("rdma", "") for info, _ in node.named(NIC)}
-    names = sorted((labels[0] for labels in node.each("brctl_network_receive_bytes_total")), key=natural)
+    names = [labels[0] for labels in node.each("brctl_network_receive_bytes_total")]
+    names.sort(key=lambda name: (-(node.value(_SPEED, (name,)) or 0.0), natural(name)))
     items = [_interface(node, Nic(name, rdma.get(name, "")), place, ink) for place, name in enumerate(names)]
-    return Section("network", "NETWORK", columns, items, ("name", "use", "rx", "tx", "loss"), frozenset({"name"}))
+    return Section("network", "NETWORK", columns, items, ("link", "use", "rx", "tx", "loss"), frozenset({"link"}))
 
 
 def _interface(node: Node, nic: Nic, place: int, ink: Ink) -> Item:
     labels = (nic.interface,)
-    up, speed = node.value("brctl_network_up", labels), node.value("brctl_network_speed_bytes_per_second", labels)
+    up, speed = node.value("brctl_network_up", labels), node.value(_SPEED, labels)
     received, sent = traffic(node, "receive", nic), traffic(node, "transmit", nic)
     most = max((rate for rate in (received, sent) if rate is not None), default=None)
     use = most / speed if most is not None and speed else None
@@ -222,9 +251,9 @@ def _link(up: float | None, speed: float | None) -> Cell:
 
 def _share(value: float | None) -> str:
     """Small ones matter here."""
-    if value is None:
-        return "-"
-    return "0%" if not value else f"{value * 100:.2g}%"
+    if not value:
+        return "-" if value is None else "0%"
+    return f"{value * 100:.2g}%" if value >= _LEAST_TOLD else "<0.0001%"
 
 
 def _paused(node: Node, interface: str) -> float | None:

@@ -42,7 +42,7 @@ class Printer:
 
 def text(scene: Scene, width: int, pen: Ink) -> Iterator[str]:
     """The lines of one tick, with no blanks at their ends."""
-    head = joined([scene.head, scene.now], "  ")
+    head = joined([scene.head, scene.now], "")
     yield pen.paint(head, width).strip()
     yield pen.paint(joined(scene.summary, "  "), width).rstrip()
     for section in scene.sections:
@@ -53,7 +53,10 @@ def text(scene: Scene, width: int, pen: Ink) -> Iterator[str]:
 def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
     kept = [place for place, column in enumerate(section.columns) if not column.moving]
     columns = [section.columns[place]._replace(most=0) for place in kept]
-    rows = [[cells[place] for place in kept] for cells in (item.cells() for item in arranged(View(), section))]
+    rows = [
+        [cells[place] for place in kept if place < len(cells)]
+        for cells in (item.cells() for item in arranged(View(), section))
+    ]
     lines, hidden = laid_out(columns, rows, width)
     for line in lines:
         yield pen.paint(line, width).rstrip()

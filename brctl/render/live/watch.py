@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ...node.report import Mock, NodeError, Report
 from . import amounts, fleet, gpus, parts
+from .events import Events
 from .frame import Scene
 from .ink import Cell, Ink, Line, cell
 from .items import Section
@@ -26,6 +27,7 @@ class Watch:
         self._reports: Sequence[Report] = ()
         self._at = 0.0
         self._histories = Histories()
+        self._events = Events()
         self._plans: dict[str, fleet.Plan] = {}
         self._summaries: list[fleet.Summary] = []
         self._looked_at: str | None = None
@@ -33,6 +35,7 @@ class Watch:
     def take(self, reports: Sequence[Report], at: float) -> None:
         """A tick has come; `at` by the monotonic clock."""
         self._reports, self._at = reports, at
+        self._events.take(reports)
         if len(reports) > 1:
             self._summaries = [
                 fleet.summary(report, self._plans.setdefault(report.node, fleet.Plan())) for report in reports
@@ -72,13 +75,17 @@ class Watch:
     def _fleet(self, ink: Ink, now: Line, silent: bool) -> Scene:
         shown = self._summaries
         if silent:
-            shown = [fleet.Summary(each.node, SILENT, 0, 0, *[None] * 6) for each in shown]
-        head = [Cell(f" {len(shown)} nodes"), *_mocked(self._reports[0].mock)]
-        return Scene(head, now, fleet.total(shown), [fleet.nodes(shown, self._histories, ink)])
+            shown = [fleet.silent(each.node, SILENT) for each in shown]
+        mocks = {report.mock for report in self._reports}
+        mocked = _mocked(self._reports[0].mock) if len(mocks) == 1 else [Cell("  mock machines")]
+        head = [Cell(f" {len(shown)} nodes"), *mocked]
+        tables = [fleet.nodes(shown, self._histories, ink), self._events.section(None)]
+        return Scene(head, now, fleet.total(shown), [table for table in tables if table.items])
 
     def _sections(self, node: Node, ink: Ink) -> list[Section]:
         parents = self._parents if node.name == self._here and not node.mock else None
-        made = [gpus.gpus(node, self._histories, ink), *parts.sections(node, ink, parents)]
+        table = gpus.gpus(node, self._histories, ink, self._events.reasons(node.name))
+        made = [table, self._events.section(node.name), *parts.sections(node, ink, parents)]
         return [section for section in made if section.items]
 
 
@@ -93,10 +100,10 @@ def patience_s(interval_s: float) -> float:
 
 
 def _now(interval_s: float, paused: bool, silent: bool, age_s: float) -> Line:
-    words = f"every {interval_s:g} s  {time.strftime('%H:%M:%S')} "
+    words = f"  every {interval_s:g} s  {time.strftime('%H:%M:%S')} "
     if paused:
-        return [Cell(f"PAUSED, {amounts.lasting(age_s)} old  "), Cell(words)]
-    return [Cell(f"NO ANSWER for {amounts.lasting(age_s)}  "), Cell(words)] if silent else [Cell(words)]
+        return [Cell(f"  PAUSED, {amounts.lasting(age_s)} old"), Cell(words)]
+    return [Cell(f"  NO ANSWER for {amounts.lasting(age_s)}"), Cell(words)] if silent else [Cell(words)]
 
 
 def _mocked(mock: Mock | None) -> Line:

@@ -15,8 +15,9 @@ LABELS = {
     "brctl_gpu_clock_hertz": (*GPU, "clock"),
     "brctl_gpu_clocks_event_ratio": (*GPU, "reason"),
     "brctl_gpu_info": (*GPU, "pci", "name", "driver", "serial", "vbios"),
+    "brctl_gpu_instance_memory_total_bytes": (*GPU, "gpu_instance", "compute_instance", "profile"),
     "brctl_gpu_nic_info": ("pci", "nic", "rdma", "path"),
-    "brctl_gpu_process_memory_bytes": (*GPU, "pid", "name", "user", "container", "job", "kind", "gpu_instance"),
+    "brctl_gpu_process_memory_bytes": (*GPU, "pid", "name", "user", "container", "slurm_job", "kind", "gpu_instance"),
 }
 
 

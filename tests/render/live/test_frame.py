@@ -31,7 +31,7 @@ def _lines(
     watch: Watch, pen: Ink, view: "View | None" = None, width: int = 130, height: int = 40, clock: float = 1.0
 ) -> "list[str]":
     view = view or View()
-    return [line.rstrip() for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
+    return [line.rstrip(" ─") for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
 
 
 def _row(lines: "list[str]", start: str) -> str:
@@ -46,7 +46,7 @@ def test_a_row_of_a_gpu_says_all_of_it(busy: Make, pen: Ink) -> None:
     lines = _lines(_watch([busy()], [busy(8, "gpu001", **more)]), pen, width=180)
     assert _row(lines, "GPU") == "GPU USE HISTORY MEMORY TEMP POWER CLOCK NIC RX TX NVLINK SLOWED BY"
     assert _row(lines, "2") == (
-        "2 ███▎░░░░░░░ 30% ▃▃ ███████▋░░ 61/80 GiB 52C 402/700 W 1980 MHz ens2np0 12.4 GB/s 5.0 MB/s 3.0 GB/s "
+        "2 ━━━╸─────── 30% ▃▃ ━━━━━━━╸── 61/80 GiB 52C 402/700 W 1980 MHz ens2np0 12.4 GB/s 5.0 MB/s 3.0 GB/s "
         "sw_power_cap 25%"
     )
     assert _row(lines, "GPUS") == "GPUS 8"
@@ -55,8 +55,20 @@ def test_a_row_of_a_gpu_says_all_of_it(busy: Make, pen: Ink) -> None:
 
 def test_a_lost_gpu_keeps_its_row(busy: Make, pen: Ink) -> None:
     report = busy(8, "gpu001", **{"gpu_up/3/GPU-3": 0.0, "gpu_utilization_ratio/3/GPU-3": State.STALE})
-    lines = _lines(_watch([report]), pen)
-    assert _row(lines, "3") == "3 LOST no answer"
+    assert _row(_lines(_watch([report]), pen), "3") == "3 DOWN it does not answer"
+    told = _watch([report._replace(notes=("GPU 3: x",))])
+    told.take(told._reports, 1.0)
+    assert _row(_lines(told, pen), "EVENTS") == "EVENTS 1"
+    lost = report._replace(notes=("GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost", "a login that prints"))
+    watch = _watch([lost], [report])
+    lines = _lines(watch, pen)
+    assert _row(lines, "3") == "3 LOST nvmlDeviceGetHandleByIndex_v2: GPU is lost"
+    assert _row(lines, "EVENTS") == "EVENTS 2"
+    place = lines.index("WHEN      WHAT") + 1
+    assert [line[10:] for line in lines[place : place + 2]] == [
+        "GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost",
+        "a login that prints",
+    ]
     assert lines[1].startswith("8 GPUs, 1 down   use 46%")
 
 
@@ -91,6 +103,7 @@ def test_when_no_tick_comes_no_old_value_is_shown(busy: Make, pen: Ink) -> None:
     assert not re.search(r"\d+%|GiB|\d+C|\d W", "".join(lines[1:]))
     paused = _lines(watch, pen, View(paused=True), clock=13.0)
     assert "PAUSED, 13 s old" in paused[0]
+    assert "PAUSED, 13 s old" in _lines(watch, pen, View(paused=True), width=40, clock=13.0)[0]
     assert "61/80 GiB" in "".join(paused)
 
 
@@ -118,12 +131,12 @@ def test_the_other_tables(made: Make, pen: Ink) -> None:
     })  # fmt: skip
     lines = _lines(_watch([report]), pen)
     assert lines[1] == "no GPU   CPU 12%   memory 1.0/2 TiB   waiting for io 30%"
-    assert _row(lines, "ens2") == "ens2 400 Gb/s █████▌░░░░░ 50% 25.0 GB/s 1.0 GB/s 1.2% 12% 7 mlx5_0"
+    assert _row(lines, "ens2") == "ens2 400 Gb/s ━━━━━╸───── 50% 25.0 GB/s 1.0 GB/s 1.2% 12% 7 mlx5_0"
     assert _row(lines, "ens10") == "ens10 down ··········· - - - - - - -"
     first = [line.split()[0] for line in lines if line]
     assert first.index("ens2") < first.index("ens10")
-    assert _row(lines, "nvme0n1") == "nvme0n1 █████▌░░░░░ 50% 3.0 GB/s - 0.2 ms -"
-    assert _row(lines, "/raid") == "/raid ████████▎░░ 75% 1.0 TiB 4.0 TiB ext4"
+    assert _row(lines, "nvme0n1") == "nvme0n1 ━━━━━╸───── 50% 3.0 GB/s - 0.2 ms -"
+    assert _row(lines, "/raid") == "/raid ━━━━━━━━─── 75% 1.0 TiB 4.0 TiB ext4"
     assert "/proc" not in "".join(lines)
 
 
@@ -160,6 +173,19 @@ def test_processes_as_a_tree(made: Make, pen: Ink) -> None:
     )
 
 
+def test_mig_devices(made: Make, pen: Ink) -> None:
+    """dcgm-exporter#105: what a divided GPU does not tell as a whole is absent, and its parts have rows."""
+    name = "gpu_instance_memory_{}_bytes/0/GPU-0/{}/0/{}"
+    lines = _lines(_watch([made({
+        "gpu_up/0/GPU-0": 1.0, "gpu_utilization_ratio/0/GPU-0": State.UNSUPPORTED,
+        name.format("total", 2, "3g.40gb"): 40.0 * 2**30, name.format("used", 2, "3g.40gb"): 10.0 * 2**30,
+        name.format("total", 9, "1g.10gb"): 10.0 * 2**30,
+    })]), pen)  # fmt: skip
+    assert "MIG 2" in lines
+    rows = [re.sub(" +", " ", line).strip() for line in lines if "g." in line]
+    assert rows == ["0 2/0 3g.40gb ━━━──────── 25% 10/40 GiB", "0 9/0 1g.10gb ··········· - -"]
+
+
 def test_gpus_that_are_let_go(made: Make, pen: Ink) -> None:
     lines = _lines(_watch([made({"monitor_released": 1.0})]), pen)
     assert lines[1] == "the GPUs are let go: brctl monitor release"
@@ -184,7 +210,7 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     reports[4] = busy(2, "gpu005", **{"gpu_temperature_margin_celsius/1/GPU-1": 3.0})
     lines = _lines(_watch(reports, reports), pen, width=120, height=12)
     assert lines[0].startswith(" 30 nodes")
-    assert lines[1] == "1 silent   58 GPUs, 1 down   use 15%   least 15%   power 23.2 kW"
+    assert lines[1] == "1 silent   58 GPUs, 1 down   use 15%   least 10%   balance 0.986   power 23.2 kW"
     assert lines[2] == "NODES 6 of 30"
     assert [line.split()[0] for line in lines[4:10]] == ["gpu020", "gpu012", "gpu005", "gpu001", "gpu002", "gpu003"]
     assert _row(lines, "gpu020") == "gpu020 ? ··········· ? timeout"
@@ -192,6 +218,29 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     assert _row(lines, "gpu012").endswith(" 1 GPU down")
     assert _row(lines, "gpu001").endswith(" 15% 10% ▂▂ 76% 51C 801 W ok")
     assert lines[10] == "… 24 more: gpu[004,006-011,013-019,021-030], use 15% to 15%, hottest 51C, all answer"
+
+
+def test_nodes_that_start_are_not_silent(busy: Make, made: Make, pen: Ink) -> None:
+    starts = made({}, "b", error=NodeError("not-asked", "it has not answered yet"))
+    lines = _lines(_watch([starts, busy(1, "c")], [starts, busy(1, "c")]), pen)
+    assert lines[1].startswith("1 not asked yet   1 GPU")
+    assert [line.split()[0] for line in lines[4:6]] == ["c", "b"]
+    assert not any(line.startswith("EVENTS") for line in lines)
+
+
+def test_that_a_node_falls_silent_and_comes_back_is_an_event(busy: Make, made: Make, pen: Ink) -> None:
+    well, ill = [busy(1, "a"), busy(1, "b")], [busy(1, "a"), made({}, "b", error=SILENT)]
+    lines = _lines(_watch(well, ill, ill, well), pen)
+    assert [line.split(None, 1)[1] for line in lines[lines.index("WHEN      NODE  WHAT") + 1 :][:2]] == [
+        "b     it answers again",
+        "b     timeout: no answer within 2 s",
+    ]
+
+
+def test_balance_leaves_out_what_is_not_known_and_says_so(busy: Make, made: Make, pen: Ink) -> None:
+    lost = busy(2, "b", **{"gpu_up/1/GPU-1": 0.0, "gpu_utilization_ratio/1/GPU-1": State.STALE})
+    assert "balance 0.946 (1 unknown)" in _lines(_watch([busy(2, "a"), lost]), pen)[1]
+    assert "balance" not in _lines(_watch([made({}, "a"), made({}, "b")]), pen)[1]
 
 
 def test_the_fold_says_how_many_are_ill(busy: Make, made: Make) -> None:
@@ -236,7 +285,7 @@ def test_where_samples_stand_is_looked_for_again_when_they_move(busy: Make) -> N
     assert (first.use, first.power, first.gpus) == (pytest.approx(0.15), 801, 2)
     assert fleet.summary(busy(2), plan) == first
     report = busy(2)
-    assert fleet.summary(report._replace(samples=report.samples[::-1]), plan) == first
+    assert fleet.summary(report._replace(samples=report.samples[::-1]), plan) == first._replace(uses=(0.2, 0.1))
     assert fleet.summary(busy(3), plan).gpus == 3
 
 
@@ -312,8 +361,8 @@ def test_a_table_that_stands_still(busy: Make, pen: Ink) -> None:
     assert lines[1:] == [
         "2 GPUs  use 15%  power 801 W",
         "",
-        "GPU  USE        MEMORY      TEMP      POWER  NIC      RX  TX",
-        "  0  ▍░░░  10%   61/80 GiB   50C  400/700 W  ens0np0   -   -",
-        "  1  ▊░░░  20%   61/80 GiB   51C  401/700 W  ens1np0   -   -",
+        "GPU  USE            MEMORY  TEMP      POWER  NIC      RX  TX",
+        "  0  ╸───  10%   61/80 GiB   50C  400/700 W  ens0np0   -   -",
+        "  1  ━───  20%   61/80 GiB   51C  401/700 W  ens1np0   -   -",
         "not shown at 60 columns: CLOCK, NVLINK, SLOWED BY",
     ]

@@ -1,6 +1,7 @@
 """Letters and colours, as far as a terminal has them."""
 
 import io
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,8 @@ def _text(line: "list[Cell]") -> str:
 
 @pytest.mark.parametrize(
     ("share", "drawn"),
-    [(0.0, "░░░░"), (0.5, "██░░"), (1.0, "████"), (1 / 32, "▏░░░"), (0.25 + 4 / 32, "█▌░░"), (7.0, "████"),
-     (-1, "░░░░"), (None, "····")],
+    [(0.0, "────"), (0.5, "━━──"), (1.0, "━━━━"), (1 / 8, "╸───"), (0.25 + 1 / 8, "━╸──"), (7.0, "━━━━"),
+     (-1, "────"), (None, "····")],
 )  # fmt: skip
 def test_a_bar(pen: Ink, share: "float | None", drawn: str) -> None:
     assert _text(pen.meter(share, 4, "busy")) == drawn
@@ -33,8 +34,8 @@ def test_a_bar_of_ascii(ascii_pen: Ink) -> None:
 
 def test_a_history_is_right_aligned_and_keeps_its_gaps(pen: Ink, ascii_pen: Ink) -> None:
     shares = [0.0, 0.5, None, 1.0]
-    assert pen.history(shares, 6) == "  ▁▅·█"
-    assert pen.history(shares, 2) == "·█"
+    assert pen.history(shares, 6) == "  ▁▄·▇"
+    assert pen.history(shares, 2) == "·▇"
     assert pen.history(shares, 0) == ""
     assert ascii_pen.history(shares, 4) == "_- #"
 
@@ -60,13 +61,22 @@ def test_an_encoding_that_nobody_knows_is_ascii() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.text(max_size=6), max_size=5), st.integers(0, 12))
 def test_no_line_is_wider_than_the_terminal(texts: "list[str]", width: int) -> None:
-    pen = Ink("-#", "_#", " ", "~", {})
+    pen = Ink("-#", "_#", " ", "~", {}, "-")
     assert cell_len(pen.paint([cell(text) for text in texts], width)) <= width
 
 
-def test_the_line_under_the_cursor_reaches_to_the_edge() -> None:
-    pen = Ink("-#", "_#", " ", "~", {"cursor": ("<", ">"), "crit": ("(", ")")})
-    assert pen.paint([Cell("ab", "crit")], 4, "cursor") == "<ab><  >"
+def test_the_line_under_the_cursor_reaches_to_the_edge_and_keeps_its_colours() -> None:
+    pen = Ink("-#", "_#", " ", "~", {"@": ("<", ">"), "crit@": ("(", ")"), "head": ("{", "}")}, "-")
+    assert pen.paint([Cell("ab", "crit"), Cell("c")], 5, "@") == "(ab)<c><  >"
+    assert pen.paint([Cell("ab", "crit")], 4, "head") == "{ab}{  }"
+
+
+def test_eight_colours_have_no_quiet_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    few = ink(Console(file=io.StringIO(), force_terminal=True, color_system="standard"), "utf-8")
+    many = ink(Console(file=io.StringIO(), force_terminal=True, color_system="256"), "utf-8")
+    assert few.paint([Cell("a")], 1, "@") == "\x1b[7ma\x1b[0m"
+    assert re.fullmatch(r"\x1b\[48;[25;\d]+ma\x1b\[0m", many.paint([Cell("a")], 1, "@"))
 
 
 COLUMNS = (Column("A"), Column("BB", rank=2, right=True), Column("C", rank=1, least=2, most=4))

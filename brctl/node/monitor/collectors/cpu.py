@@ -16,7 +16,9 @@ _COUNTED = 8
 _made = Kind("cpu")
 _SECONDS = _made.counter("cpu_seconds_total", "seconds", "CPU time by mode, of all CPUs.", _FILE, "mode")
 _BUSY = _made.gauge("cpu_utilization_ratio", "ratio", "Part of their time since the last look that CPUs worked.", _FILE)
-_OF_NODE = _made.gauge("numa_cpu_utilization_ratio", "ratio", "Likewise, of the CPUs of a NUMA node.", _FILE, "node")
+_OF_NODE = _made.gauge(
+    "numa_cpu_utilization_ratio", "ratio", "Likewise, of the CPUs of a NUMA node.", _FILE, "numa_node"
+)
 _LOAD = _made.gauge("load_average", "", "Processes that run or wait, mean of a minute.", "/proc/loadavg")
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 

@@ -1,4 +1,4 @@
-"""Memory errors of each GPU, rows remapped, and what the driver wants done."""
+"""Errors of each GPU's memory and links, rows remapped, and what the driver wants done."""
 
 from .. import GPU_LABELS, Collector, Kind, Reading, Readings, WatchedGpu
 from ..previous import Previous
@@ -36,6 +36,14 @@ _STATES = {
         ("inforom_valid", "0: the configuration on the board is corrupt.", "nvmlDeviceGetInforomConfigurationChecksum"),
     )
 }
+_LINKS = {
+    name: _made.counter("gpu_nvlink_{}_total".format(name), "", text, field)
+    for name, text, field in (
+        ("replays", "Packets sent again over NVLink, all links together.", "field 161"),
+        ("recoveries", "NVLinks trained anew.", "field 162"),
+        ("crc_errors", "Packets of a wrong checksum on NVLink.", "field 163"),
+    )
+}
 _ACTION = _made.gauge(
     "gpu_recovery_action", "", "1 of what the driver wants done, none included.", "field 230", "action"
 )
@@ -48,10 +56,13 @@ def run(gpu: WatchedGpu, _: Previous) -> Readings:
     for name, series in _STATES.items():
         state = getattr(seen, name)
         yield Reading(series, None if state is None else float(state))
+    links = gpu.meter.link_errors()
+    for name, series in _LINKS.items():
+        yield Reading(series, getattr(links, name))
     if seen.recovery_action is not None:
         yield Reading(_ACTION, 1.0, (seen.recovery_action,))
 
 
 COLLECTOR = Collector(
-    id="gpu-errors", title="GPU memory errors and recovery", every_s=10.0, series=tuple(_made.all), of_gpu=run
+    id="gpu-errors", title="GPU errors and recovery", every_s=10.0, series=tuple(_made.all), of_gpu=run
 )

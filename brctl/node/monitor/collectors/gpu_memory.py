@@ -22,8 +22,7 @@ _KIB = re.compile(r"^(MemTotal|MemAvailable):\s+(\d+) kB$", re.MULTILINE)
 
 
 def run(gpu: WatchedGpu, previous: Previous) -> Readings:
-    seen = gpu.meter.condition()
-    total, used, free = seen.memory_total_bytes, seen.memory_used_bytes, seen.memory_free_bytes
+    total, used, free, reserved = gpu.meter.memory()
     if total is None and ("unified",) not in previous.counts:  # asked once: it does not change
         previous.counts["unified",] = float(bool(gpu.part.identity().unified_memory))
     unified = total is None and bool(previous.counts.get(("unified",)))
@@ -33,7 +32,7 @@ def run(gpu: WatchedGpu, previous: Previous) -> Readings:
     yield Reading(_TOTAL, total)
     yield Reading(_USED, used)
     yield Reading(_FREE, free)
-    yield Reading(_RESERVED, seen.memory_reserved_bytes)
+    yield Reading(_RESERVED, reserved)
     yield Reading(_UNIFIED, float(unified))
 
 

@@ -17,10 +17,10 @@ _STATE = _made.gauge("gpu_performance_state", "", "0 is the fastest (P0).", "nvm
 
 
 def run(gpu: WatchedGpu, _: Previous) -> Readings:
-    seen = gpu.meter.condition()
-    yield Reading(_CORE, seen.temperature_celsius)
-    yield Reading(_MEMORY, seen.memory_temperature_celsius)
-    yield Reading(_MARGIN, seen.temperature_margin_celsius)
+    seen = gpu.meter.temperatures()
+    yield Reading(_CORE, seen.core_celsius)
+    yield Reading(_MEMORY, seen.memory_celsius)
+    yield Reading(_MARGIN, seen.margin_celsius)
     yield Reading(_STATE, seen.performance_state)
 
 

@@ -20,15 +20,7 @@ _RATES = {
     name: _made.gauge("gpu_{}_per_second".format(name), "bytes per second", text + " " + _RATE, field)
     for name, text, field in _WAYS
 }
-_COUNTS = {
-    name: _made.counter("gpu_{}_total".format(name), "", text, field)
-    for name, text, field in (
-        ("pcie_replays", "Packets sent again over PCIe.", "field 94"),
-        ("nvlink_replays", "Packets sent again over NVLink.", "field 161"),
-        ("nvlink_recoveries", "NVLinks trained anew.", "field 162"),
-        ("nvlink_crc_errors", "Packets of a wrong checksum on NVLink.", "field 163"),
-    )
-}
+_REPLAYS = _made.counter("gpu_pcie_replays_total", "", "Packets sent again over PCIe.", "field 94")
 
 
 def run(gpu: WatchedGpu, previous: Previous) -> Readings:
@@ -38,8 +30,7 @@ def run(gpu: WatchedGpu, previous: Previous) -> Readings:
         rate = previous.rate(name, seen[name])
         if rate is not None:
             yield Reading(_RATES[name], rate)
-    for name, series in _COUNTS.items():
-        yield Reading(series, seen[name])
+    yield Reading(_REPLAYS, seen["pcie_replays"])
 
 
 COLLECTOR = Collector(

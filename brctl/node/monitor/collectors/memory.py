@@ -22,8 +22,8 @@ _SIZES = {
     )
 }
 _OOM = _made.counter("memory_oom_kills_total", "", "Processes killed for lack of memory.", "/proc/vmstat, oom_kill")
-_NODE_TOTAL = _made.gauge("numa_memory_total_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "node")
-_NODE_FREE = _made.gauge("numa_memory_free_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "node")
+_NODE_TOTAL = _made.gauge("numa_memory_total_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "numa_node")
+_NODE_FREE = _made.gauge("numa_memory_free_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "numa_node")
 _KIB = re.compile(r"^(?:Node \d+ )?(\w+):\s+(\d+) kB$", re.MULTILINE)
 _KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 

@@ -17,7 +17,7 @@ _LIST = "nvmlDeviceGetComputeRunningProcesses"
 _made = Kind("processes", GPU_LABELS)
 _MEMORY = _made.gauge(
     "gpu_process_memory_bytes", "bytes", "Memory of the GPU that a process has.", _LIST,
-    "pid", "name", "user", "container", "job", "kind", "gpu_instance",
+    "pid", "name", "user", "container", "slurm_job", "kind", "gpu_instance",
 )  # fmt: skip
 _COUNT = _made.gauge("gpu_processes", "", "Processes on the GPU.", _LIST)
 _UID = re.compile(r"^Uid:\s+(\d+)", re.MULTILINE)
