@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from .common import Command, Group, common, completion
+from . import diagnose_log
+from .common import FORMS, MORE_FORMS, Command, Group, common, completion
 from .errors import tell
 from .files import refuse, write
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
@@ -51,7 +52,7 @@ def run(
     from .session import session
     from .verdict import exit_code, plugin_code
 
-    form = common(ctx).form("table", "json", "yaml", "nagios", "markdown")
+    form = common(ctx).form(*FORMS, *MORE_FORMS)
     checks = asking.chosen(only, skip) if only or skip else ()
     apart_s = asking.interval_s(level.value, interval)
     earlier = asking.baseline(baseline) if baseline else {}
@@ -64,6 +65,11 @@ def run(
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
     raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
+
+
+app.command("log", cls=Command)(diagnose_log.log)
+app.command("explain", cls=Command)(diagnose_log.explain)
+app.command("list", cls=Command)(diagnose_log.list_)
 
 
 @app.command(cls=Command)

@@ -95,8 +95,8 @@ def nothing(check: Check, log: KernelLog, clean: str) -> Tuple[Finding, ...]:
     """Nothing is told: fine only where the log is whole."""
     if log.complete:
         return (check.finding(Status.PASS, clean),)
-    since = "at {}".format(log.begins) if log.begins else "after the boot"
-    summary = "{} begins {}: what was told before is overwritten".format(log.source, since)
+    since = "at {}".format(log.begins) if log.begins else "somewhere"
+    summary = "{} begins {}, not with the boot: what was told before is unknown".format(log.source, since)
     return (check.finding(Status.UNKNOWN, summary, reason="error"),)
 
 
@@ -120,15 +120,18 @@ def _finding(
     def gravity(one: Told) -> int:
         return -list(Status).index(Status.INFO if one.cause or one.event.past else judge(one))
 
+    def named(text: str) -> str:
+        return text if part == HOST else "{}: {}".format(part.name, text)
+
     own = [one for one in ones if not one.cause]
     decisive = sorted(own or ones, key=lambda one: (one.event.past, gravity(one), order(one.event)))
     shown = [*decisive, *(one for one in ones if one not in decisive)]
     evidence = tuple(Evidence(_when(one.event), one.event.text, log.source) for one in shown)
     if not own:
-        return check.finding(Status.INFO, describe(shown), part, evidence)._replace(cause=shown[0].cause)
+        return check.finding(Status.INFO, named(describe(shown)), part, evidence)._replace(cause=shown[0].cause)
     status = Status.INFO if decisive[0].event.past else judge(decisive[0])
     do = remedy(shown) if status in (Status.WARN, Status.CRIT) else None
-    return check.finding(status, describe(shown), part, evidence, do)
+    return check.finding(status, named(describe(shown)), part, evidence, do)
 
 
 def _when(event: LogEvent) -> str:
