@@ -71,8 +71,8 @@ class Accelerator(Protocol):
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         """The devices that the part is divided into; None where it is whole."""
 
-    def health(self) -> Optional[GpuHealth]:
-        """What only `diagnose` judges. None: no such thing is known of this vendor's."""
+    def health(self, links: Optional[Sequence[GpuLink]]) -> Optional[GpuHealth]:
+        """What only `diagnose` judges, of these links too. None: no such thing is known of this vendor's."""
 
 
 class Pci(NamedTuple):

@@ -283,8 +283,8 @@ class NvmlGpu:
             return None
         return nvml_mig.read(self._calls)
 
-    def health(self) -> GpuHealth:
-        return nvml_health.read(self._calls)
+    def health(self, links: Optional[Sequence[GpuLink]]) -> GpuHealth:
+        return nvml_health.read(self._calls, links or ())
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:
         value: Optional[int] = member(utilization, name)

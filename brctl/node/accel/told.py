@@ -1,6 +1,6 @@
 """GPUs of vendors whose own command is asked: what it told when a GPU was opened is what there is of it."""
 
-from typing import Any, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
 
 from ..facts import (
     GpuErrors,
@@ -101,5 +101,5 @@ class ToldGpu:
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         return None
 
-    def health(self) -> Optional[GpuHealth]:
+    def health(self, links: Optional[Sequence[GpuLink]]) -> Optional[GpuHealth]:  # noqa: ARG002
         return None

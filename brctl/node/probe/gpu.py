@@ -75,11 +75,12 @@ class _Row:
         self.gpu = self.gpu._replace(uuid=part.uuid())
         self.gpu = self.gpu._replace(pci=part.pci())
         self.gpu = self.gpu._replace(identity=part.identity())
+        links = part.links()
         whole = self.gpu._replace(
-            health=part.health() if self._health else None,
+            health=part.health(links) if self._health else None,
             telemetry=part.telemetry(),
             pcie=part.pcie(),
-            links=part.links(),
+            links=links,
             errors=part.errors(),
             limits=part.limits(),
             processes=part.processes(),

@@ -33,7 +33,7 @@ class _Row:
     def fill(self) -> None:
         part = self._library.open(self.gpu.gpu_index or 0)
         whole = self.gpu._replace(
-            health=part.health(),
+            health=part.health(self.gpu.links),
             telemetry=part.telemetry(),
             pcie=part.pcie(),
             errors=part.errors(),

@@ -120,6 +120,7 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("gpus", "pci"),
+    reads=("pci",),
     group="log",
+    after=("gpu-driver",),
 )

@@ -42,6 +42,6 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("gpus", "pci"),
+    reads=("pci",),
     group="log",
 )

@@ -40,6 +40,6 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("gpus", "pci"),
+    reads=("pci",),
     group="log",
 )

@@ -59,6 +59,6 @@ CHECK = Check(
             "1.92 a minute (dcgmlib, PCIe replay rate).",
         ),
     ),
-    reads=("gpus", "pci", "nics"),
+    reads=("pci", "nics"),
     group="log",
 )
