@@ -36,7 +36,7 @@ def headline(report: Report) -> Headline:
 
 def _well(findings: Sequence[Finding]) -> str:
     well = len({finding.check for finding in findings if finding.status in (Status.PASS, Status.INFO)})
-    return f"{well} check{'' if well == 1 else 's'} pass"
+    return "1 check passes" if well == 1 else f"{well} checks pass"
 
 
 def tally(findings: Iterable[Finding]) -> str:
