@@ -24,7 +24,7 @@ def _files(brctl: Brctl, tmp_path: Path) -> None:  # the fixture brctl changes i
 
 def test_a_clean_log(brctl: Brctl) -> None:
     result = brctl("diagnose", "log", "clean.log")
-    assert (result.code, result.out, result.err) == (0, "clean.log: OK  6 pass\n", "")
+    assert (result.code, result.out, result.err) == (0, "clean.log: OK  6 checks pass\n", "")
     assert brctl("diagnose", "log", "-q", "clean.log") == (0, "", "")
 
 

@@ -2,6 +2,9 @@
 
 Each event belongs to one check and one part of the machine. An event is a consequence only where the log shows its
 cause before it (or at once), within the time that such things take, and, where the PCI tree is known, above it.
+
+GPUs, NICs and the PCI tree give events their names and places. The log is judged without them too: a driver that hangs
+is when it matters most.
 """
 
 from functools import lru_cache

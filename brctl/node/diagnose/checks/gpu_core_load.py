@@ -62,4 +62,5 @@ CHECK = Check(
         ),
     ),
     reads=("gpus",),
+    after=("gpu-driver",),
 )

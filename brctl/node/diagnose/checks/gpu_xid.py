@@ -9,8 +9,8 @@ answers NVML and asks for no recovery has got over it: what was critical is a wa
 from typing import Optional, Sequence, Tuple
 
 from ...facts import Gpu, Inventory
-from ...report import Evidence, Finding, Status
-from .. import Case, Check, gpus, incidents, xid
+from ...report import HOST, Cause, Evidence, Finding, Status
+from .. import Case, Check, fold, gpus, incidents, xid
 from ..incidents import OFF_THE_BUS, Told
 
 _ENDS_IN_RESET = ("gpu-reset", "drain-and-reset", "drain-p2p", "node-reboot", "system-reboot", "bus-reset")
@@ -31,7 +31,19 @@ def run(case: Case) -> Sequence[Finding]:
         return _judge(one, known.get(one.subject), case.seen)
 
     found = incidents.findings(CHECK, case.seen, judge, _describe, _remedy, "no Xid since the boot")
-    return tuple(_explained(finding, case.seen) for finding in found)
+    return tuple(_explained(_under_driver(finding, case.seen), case.seen) for finding in found)
+
+
+def _under_driver(finding: Finding, seen: Inventory) -> Finding:
+    """That the library does not fit the driver is what NVML itself says."""
+    told = {one.event.kind for one in incidents.told(seen) if one.check == CHECK.id and one.subject == finding.subject}
+    reasons = {problem.reason for problem in seen.problems if problem.part in ("accelerator_driver", "gpus")}
+    if told != {"version-mismatch"} or "version-mismatch" not in reasons:
+        return finding
+    status = Status.INFO
+    return finding._replace(
+        status=status, cause=Cause("gpu-driver", HOST), fold=fold(CHECK.id, status, finding.subject), remedy=None
+    )
 
 
 def _judge(one: Told, gpu: Optional[Gpu], seen: Inventory) -> Status:
@@ -120,7 +132,6 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("pci",),
     group="log",
     after=("gpu-driver",),
 )

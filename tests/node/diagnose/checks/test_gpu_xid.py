@@ -2,7 +2,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import pytest
 
-from brctl.node.facts import GpuErrors, GpuFault, Inventory
+from brctl.node.facts import GpuErrors, GpuFault, Inventory, Problem
 from brctl.node.report import HOST, Cause, Finding, Status, Subject
 
 GPU3 = Subject("gpu", "GPU-00000003-1111-2222-3333-444444444444", "GPU 3")
@@ -291,3 +291,20 @@ def test_a_gpu_that_only_the_log_knows(logged: Callable[..., Inventory], examine
     assert found.subject == Subject("gpu", uuid, "GPU 0000:86:00.0")
     (found,) = examine(logged(xid(5, 79), seen=Inventory()))
     assert found.subject == Subject("gpu", "0000:86:00.0", "GPU 0000:86:00.0")
+
+
+def test_the_log_is_judged_where_the_driver_hangs(
+    logged: Callable[..., Inventory], dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    hung = dgx._replace(gpus=None, problems=(Problem("gpus", "hung", "nvmlInit_v2 did not return within 3 s"),))
+    (found,) = examine(logged(xid(5, 119), seen=hung))
+    assert (found.status, found.subject.name) == (Status.CRIT, "GPU 0000:86:00.0")
+
+
+def test_what_nvml_says_itself_is_told_once(
+    logged: Callable[..., Inventory], dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    line = "[5.0] NVRM: API mismatch: the client has the version 1"
+    problem = Problem("accelerator_driver", "version-mismatch", "Driver/library version mismatch")
+    (found,) = examine(logged(line, seen=dgx._replace(accelerator_driver=None, problems=(problem,))))
+    assert (found.status, found.cause, found.remedy) == (Status.INFO, Cause("gpu-driver", HOST), None)
