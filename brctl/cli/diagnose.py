@@ -57,10 +57,11 @@ def run(
     apart_s = asking.interval_s(level.value, interval)
     earlier = asking.baseline(baseline) if baseline else {}
     with session(ctx) as asked:
+        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
         reports = asked.ask(
             "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
         )
-    reports = compared(asked.config, asked.targets, reports)
+    reports = asking.within(compared(asked.config, asked.targets, reports), checks)
     code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)

@@ -218,3 +218,54 @@ def test_markdown_for_a_ticket(brctl: Brctl) -> None:
     assert "### CRIT gpu-temperature" in lines
     assert "- margin: `-3 C` (nvmlDeviceGetMarginTemperature)" in lines
     assert "- then gpu-throttle: GPU 3: the hardware slows it down for heat" in lines
+
+
+@pytest.fixture
+def two_nodes(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> Brctl:
+    """The command over two nodes, each mocked in this process."""
+    from brctl.cli.fleet import FleetSession
+    from brctl.mock.machines import load
+
+    def ask(run: FleetSession, action: str, meanwhile: Any, adapt: Any) -> Any:
+        meanwhile()
+        requests = [(adapt(target.request(action)), target.mock or "") for target in run.targets]
+        return tuple(agent.answer(load(mock, request.node), request) for request, mock in requests)
+
+    monkeypatch.setattr(FleetSession, "ask", ask)
+
+    def call(*argv: str) -> Any:
+        return brctl(*RUN, "-w", "gpu[001-002]", "--mock", "dgx-h100,gpu002=dgx-h100+gpu3-thermal", *argv)
+
+    return call
+
+
+def test_many_nodes_begin_each_with_a_verdict(two_nodes: Brctl) -> None:
+    result = two_nodes()
+    assert result.code == 1
+    lines = result.out.splitlines()
+    assert lines[2] == "gpu002: CRIT  GPU 3: hot: 3 C past its limit"
+    assert lines[-2:] == ["gpu001: ok", "2 nodes:  1 crit  1 ok"]
+
+
+def test_node_against_fleet_only_where_asked_for(two_nodes: Brctl) -> None:
+    def checks(*argv: str) -> set[str]:
+        reports = json.loads(two_nodes("-o", "json", *argv).out)["reports"]
+        return {finding["check"] for report in reports for finding in report["findings"]}
+
+    assert checks("--only", "gpu-sram") == {"gpu-sram"}
+    assert checks("--only", "gpu-vbios") == {"gpu-vbios", "fleet-gpu-vbios"}
+    assert "fleet-kernel" in checks()
+
+
+def test_a_node_that_the_baseline_lacks(two_nodes: Brctl, baseline: Path) -> None:
+    result = two_nodes("--baseline", str(baseline))
+    assert result.err == "warning: the baseline has no gpu002\n"
+
+
+def test_who_waits_long_at_a_terminal_is_told(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    from brctl.cli import diagnose_run
+
+    monkeypatch.setattr(diagnose_run, "sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
+    result = brctl(*RUN, "--mock", "cpu-only", "--level", "full", "--interval", "30s")
+    assert result.err == "the second look is 30 s after the first\n"
+    assert brctl(*RUN, "--mock", "cpu-only").err == ""
