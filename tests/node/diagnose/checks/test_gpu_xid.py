@@ -204,7 +204,7 @@ def test_what_a_lost_gpu_drags_along(logged: Callable[..., Inventory], examine: 
     found = examine(logged(xid(5, 79), xid(5.5, 74, gpu=0), xid(6, 13, gpu=1)))
     assert [(finding.status, finding.cause and finding.cause.subject) for finding in found] == [
         (Status.CRIT, None),
-        (Status.INFO, GPU3),
+        (Status.CRIT, GPU3),
         (Status.INFO, None),
     ]
 
@@ -307,4 +307,28 @@ def test_what_nvml_says_itself_is_told_once(
     line = "[5.0] NVRM: API mismatch: the client has the version 1"
     problem = Problem("accelerator_driver", "version-mismatch", "Driver/library version mismatch")
     (found,) = examine(logged(line, seen=dgx._replace(accelerator_driver=None, problems=(problem,))))
-    assert (found.status, found.cause, found.remedy) == (Status.INFO, Cause("gpu-driver", HOST), None)
+    assert found.cause == Cause("gpu-driver", HOST)
+
+
+@pytest.mark.parametrize(
+    ("fields", "check"),
+    [
+        ({"remap_pending": True}, "gpu-remap"),
+        ({"retired_pages_pending": True}, "gpu-retired-pages"),
+        ({"sram_threshold_exceeded": True}, "gpu-sram"),
+        ({"volatile_uncorrected": 1}, "gpu-ecc-volatile"),
+        ({}, None),
+    ],
+)
+def test_what_became_of_a_memory_error(
+    logged: Callable[..., Inventory],
+    with_gpu: Callable[..., Inventory],
+    examine: Callable[..., Any],
+    fields: Any,
+    check: Optional[str],
+) -> None:
+    seen = with_gpu(3, errors=WELL._replace(**fields))
+    (found,) = examine(logged(*ecc(5), seen=seen))
+    assert found.cause == (Cause(check, GPU3) if check else None)
+    (found,) = examine(logged(xid(5, 119), seen=seen))
+    assert found.cause is None

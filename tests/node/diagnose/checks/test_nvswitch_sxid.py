@@ -39,4 +39,4 @@ def test_a_consequence_of_a_lost_gpu(logged: Callable[..., Inventory], examine: 
     lost = "[4.0] NVRM: Xid (PCI:0000:86:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
     (found,) = examine(logged(lost, FATAL))
     gpu = Subject("gpu", "GPU-00000003-1111-2222-3333-444444444444", "GPU 3")
-    assert (found.status, found.cause) == (Status.INFO, Cause("gpu-xid", gpu))
+    assert (found.status, found.cause) == (Status.CRIT, Cause("gpu-xid", gpu))
