@@ -53,6 +53,13 @@ GPU_KINDS: Tuple[Kind, ...] = (
         values={**_BUSY, "sm_clock_mhz": lambda gpu: gpu["max_sm_clock_mhz"] // 3},
     ),
     Kind(
+        "slow-calls",
+        "gpu",
+        "each call on it takes 40 ms longer",
+        needs="latency_ms",
+        values={"latency_ms": 40},
+    ),
+    Kind(
         "no-persistence",
         "gpu",
         "its persistence mode is off",

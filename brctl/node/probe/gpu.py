@@ -2,6 +2,7 @@
 refused costs its own values and no other's."""
 
 import re
+import time
 from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -75,7 +76,7 @@ class _Row:
         self.gpu = self.gpu._replace(uuid=part.uuid())
         self.gpu = self.gpu._replace(pci=part.pci())
         self.gpu = self.gpu._replace(identity=part.identity())
-        links = part.links()
+        links, began = part.links(), time.monotonic()
         whole = self.gpu._replace(
             health=part.health(links) if self._health else None,
             telemetry=part.telemetry(),
@@ -89,7 +90,14 @@ class _Row:
             unsupported=part.unsupported,
         )
         self.problems = failures(part)
-        self.gpu = whole
+        self.gpu = timed(whole, began)
+
+
+def timed(gpu: Gpu, began: float) -> Gpu:
+    """The row, with how long it took since `began` (monotonic); as it is where nobody asked for its health."""
+    if gpu.health is None:
+        return gpu
+    return gpu._replace(health=gpu.health._replace(reading_s=time.monotonic() - began))
 
 
 def failures(part: Accelerator) -> Tuple[Problem, ...]:

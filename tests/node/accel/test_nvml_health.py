@@ -42,7 +42,7 @@ def test_a_part_without_any_of_it(dgx_h100_nvml: Plain, gpu: Board) -> None:
     dgx_h100_nvml["gpus"][0].update(dict.fromkeys(lacking))
     board = gpu(dgx_h100_nvml)
     health = board.health(board.links())
-    assert health._replace(read_at_s=0.0) == (0.0, *[None] * 6)
+    assert health._replace(read_at_s=0.0) == (0.0, *[None] * 7)
     assert board.failures == ()
 
 
