@@ -96,6 +96,24 @@ def test_a_port_explains_what_is_below_it(dgx: Inventory) -> None:
     assert told(dgx, checks, *found)[0] == ("lost", Status.CRIT, None)
 
 
-def test_a_check_that_knows_the_cause_itself_is_left_alone() -> None:
-    known = Finding("slow", Status.INFO, GPU, "", cause=Cause("other", OTHER))
-    assert attributed([known], (a_check("slow", "hot"),), Inventory()) == (known,)
+AER = Finding("aer", Status.WARN, PORT, "a PCIe error")
+XID = Finding("xid", Status.CRIT, GPU, "Xid 79", cause=Cause("aer", PORT))
+
+
+def stated(*findings: Finding) -> Any:
+    found = attributed(findings, (a_check("aer"), a_check("xid")), Inventory())
+    return [(one.check, one.status, one.cause) for one in found]
+
+
+@pytest.mark.parametrize("status", [Status.CRIT, Status.INFO])
+def test_a_cause_that_the_check_itself_names(status: Status) -> None:
+    worse = max(status, Status.WARN, key=list(Status).index)
+    assert stated(AER, XID._replace(status=status)) == [
+        ("aer", worse, None),
+        ("xid", Status.INFO, Cause("aer", PORT)),
+    ]
+
+
+@pytest.mark.parametrize("others", [(), (AER._replace(status=Status.PASS),), (AER._replace(subject=GPU),)])
+def test_a_cause_that_was_not_found_explains_nothing(others: Any) -> None:
+    assert stated(*others, XID)[-1] == ("xid", Status.CRIT, None)
