@@ -77,7 +77,7 @@ GPU_KINDS: Tuple[Kind, ...] = (
         "pcie-gen1",
         "gpu",
         "its PCIe link is of generation 1 while it works",
-        needs="gpu_utilization_percent",
+        needs="pcie_generation",
         values={**_BUSY, "pcie_generation": 1, "sm_clock_mhz": lambda gpu: gpu["max_sm_clock_mhz"]},
     ),
     Kind(

@@ -53,6 +53,8 @@ CAUSES = {
 }
 """Of each fault of a GPU, the check whose finding is its cause."""
 DRIVER_CAUSES = {"no-library": "gpu-driver", "no-driver": "gpu-driver", "version-mismatch": "gpu-driver"}
+NOT_OF_MIG = ("ghost-memory", "pcie-gen1")
+"""Memory is its instances' there, and whether it works is not told."""
 SLOW = "slow-calls"
 """It takes seconds of true time: of the benchmark alone."""
 AMONG_SIBLINGS = ("no-persistence", "link-down")
@@ -108,7 +110,7 @@ def _on_gpu(machine: str, fault: str, place: int) -> tuple[str, str]:
 
 
 def _makes_sense(machine: str, fault: str, spec: str) -> bool:
-    mig = machine == "h100-mig" and fault == "ghost-memory"  # there it is the instances'
+    mig = machine == "h100-mig" and fault in NOT_OF_MIG
     few = fault == SLOW and _gpus(machine) < 3
     return _gpus(machine) > (fault in AMONG_SIBLINGS) and not mig and not few and not idle_faults(spec)
 

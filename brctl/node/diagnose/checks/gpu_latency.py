@@ -34,11 +34,15 @@ def _look(case: Case, gpu: Gpu, usual: Optional[float]) -> Optional[Verdict]:
     if taken < case.thresholds["reading"] or taken < usual * case.thresholds["times_siblings"]:
         return WELL
     evidence = (
-        Evidence("one look", "{:.2g} s".format(taken), "NVML"),
-        Evidence("median of all GPUs", "{:.2g} s".format(usual), "NVML"),
+        Evidence("one look", _text(taken), "NVML"),
+        Evidence("median of all GPUs", _text(usual), "NVML"),
     )
-    text = "the driver takes {:.2g} s to tell of it, of its siblings {:.2g} s".format(taken, usual)
+    text = "the driver takes {} to tell of it, of its siblings {}".format(_text(taken), _text(usual))
     return Verdict(Status.WARN, text, evidence, _REMEDY)
+
+
+def _text(seconds: float) -> str:
+    return "{:.1f} s".format(seconds) if seconds >= 1 else "{:.0f} ms".format(seconds * 1000)
 
 
 def _taken(gpu: Gpu) -> Optional[float]:
