@@ -152,7 +152,7 @@ def machine(node: Node) -> dict[str, Any]:
             "uname -m": {"stdout": "x86_64\n"},
             "timedatectl show --property=NTPSynchronized --value": {"stdout": "yes\n"},
             "df --local --block-size=1 --output=target,source,fstype,used,avail,itotal,iused": {"stdout": _DF},
-            "lspci -D -vv -d ::0604": {"stdout": acs(devices.values())},
+            "lspci -D -vv -d *:*:0604": {"stdout": acs(devices.values())},
             **commands(node.interfaces),
         },
         "nvml": _nvml(node),

@@ -12,7 +12,7 @@ from .rows import first_line
 
 _DEVICES = "/sys/bus/pci/devices"
 _DISPLAY = ("0x0300", "0x0302", "0x0380")
-COMMAND = ("lspci", "-D", "-vv", "-d", "::0604")
+COMMAND = ("lspci", "-D", "-vv", "-d", "*:*:0604")
 """PCI bridges alone: reading all there is of every device takes seconds."""
 _HEAD = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ")
 _CONTROL = re.compile(r"\s+ACSCtl:\s+(.*)")
