@@ -5,12 +5,12 @@ A GPU that keeps the driver busy, as one that corrects thousands of ECC errors a
 median of its siblings; a call that does not come back at all is the business of gpu-responding.
 """
 
-from statistics import median
 from typing import Optional, Sequence
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
+from ..siblings import middle
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _REMEDY = (
@@ -23,7 +23,7 @@ _FEWEST = 3
 
 def run(case: Case) -> Sequence[Finding]:
     times = [taken for taken in map(_taken, case.seen.gpus or ()) if taken is not None]
-    usual = median(times) if len(times) >= _FEWEST else None
+    usual = middle(times) if len(times) >= _FEWEST else None
     return judge(CHECK, case, lambda gpu: _look(case, gpu, usual), "read without delay", "how long its calls take")
 
 
