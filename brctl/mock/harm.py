@@ -110,6 +110,8 @@ class _Harm:
             self._change_gpu(nvml["gpus"][self.fault.number])
         elif nvml and self._kind.of == "driver":
             nvml["errors"] = self._errors()
+        for argv, text in self._kind.outputs.items():
+            self._plain["commands"][argv] = {"stdout": text}
         if self._kind.name == "no-library":
             self._plain["nvml"] = None
         if self._kind.name == "no-driver":
@@ -167,7 +169,8 @@ class _Harm:
             if self.fault.number >= len(gpus):
                 return "has {} GPUs".format(len(gpus))
             pci = self._gpu["pci_bus_id"]
-            self._names = {"pci": pci, "bus": pci.rpartition(".")[0], "uuid": self._gpu["uuid"]}
+            port = real(self._plain["files"], "/sys/bus/pci/devices/" + pci).split("/")[-2]
+            self._names = {"pci": pci, "bus": pci.rpartition(".")[0], "uuid": self._gpu["uuid"], "port": port}
         if self._kind.of == "nic":
             found = rails(self._plain["files"])
             if self.fault.number >= len(found):
@@ -177,6 +180,11 @@ class _Harm:
 
     def _lack(self) -> str:
         needs = self._kind.needs
+        if any("{port}" in line for line in self._kind.log) and "." not in self._names["port"]:
+            return "shows no port above GPU {}".format(self.fault.number)
+        missing = [argv for argv in self._kind.outputs if argv not in (self._plain.get("commands") or {})]
+        if missing:
+            return "has no {}".format(missing[0].partition(" ")[0])
         if self._kind.of == "gpu" and needs and self._gpu.get(needs) is None:
             return "has no {} of GPU {}".format(needs, self.fault.number)
         if self._kind.statistics:

@@ -49,6 +49,8 @@ CAUSES = {
     "orphan": "gpu-owners",
     "ghost-memory": "gpu-owners",
     "gsp-mismatch": "gpu-gsp",
+    "gsp-timeout": "gpu-xid",
+    "memory-error": "gpu-remap",
     "slow-calls": "gpu-latency",
 }
 """Of each fault of a GPU, the check whose finding is its cause."""
@@ -57,6 +59,20 @@ NOT_OF_MIG = ("ghost-memory", "pcie-gen1")
 """Memory is its instances' there, and whether it works is not told."""
 SLOW = "slow-calls"
 """It takes seconds of true time: of the benchmark alone."""
+HOST_CAUSES = {
+    "numa-balancing": ("numa-balancing", "host"),
+    "hung-task": ("kernel-hung-task", "host"),
+    "oom": ("kernel-oom", "host"),
+    "slow-governor": ("cpu-governor", "host"),
+    "edac-ue": ("edac", "host"),
+    "hpet": ("clock-sync", "host"),
+    "unsynchronized": ("clock-sync", "host"),
+    "read-only-root": ("mount-read-only", "/"),
+    "disk-full": ("disk-space", "/"),
+}
+"""Of each fault of a host with GPUs, the check and what it is about."""
+ON_ONE_NUMA_NODE = ("h100-mig", "vgpu-guest")
+"""There are no pages to move there."""
 AMONG_SIBLINGS = ("no-persistence", "link-down")
 """Of a GPU alone they are no fault: there is nothing that it differs from."""
 _CALLS = (Status.WARN, Status.CRIT, Status.UNKNOWN)
@@ -87,6 +103,11 @@ def singles(seed: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
             spec = f"{machine}+{fault}"
             if not idle_faults(spec) and _gpus(machine):
                 yield Trial(spec, frozenset({(cause, "host")}))
+        for fault, told in HOST_CAUSES.items():
+            spec = f"{machine}+{fault}"
+            alone = fault == "numa-balancing" and machine in ON_ONE_NUMA_NODE
+            if not idle_faults(spec) and _gpus(machine) and not alone:
+                yield Trial(spec, frozenset({told}))
 
 
 def pairs(seed: int, number: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
@@ -144,10 +165,32 @@ TRIALS = [trial for trial in (*singles(1, FEW[:1]), *pairs(2, 8, FEW)) if SLOW n
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.spec)
 def test_a_fault_is_one_finding_and_the_right_one(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.3)
+    if "hang" in trial.spec:
+        monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.5)
     assert frozenset(run(trial).told) == trial.causes
 
 
 @pytest.mark.parametrize("machine", names())
 def test_a_healthy_machine_calls_for_nobody(machine: str) -> None:
     assert run(Trial(machine, frozenset())).told == []
+
+
+def test_a_port_that_lost_its_gpu_is_the_ports_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.3)
+    spec = "dgx-h100+gpu3-surprise-down"
+    report = answer(load(spec), Request("node", "diagnose", interval_s=INTERVAL_S))
+    (cause,) = [one for one in report.findings if one.cause is None and one.status in _CALLS]
+    assert (cause.check, cause.status, cause.subject.kind) == ("pcie-aer", Status.CRIT, "pci")
+    under = {(one.check, one.subject.name) for one in report.findings if one.cause}
+    assert {("gpu-xid", "GPU 3"), ("gpu-responding", "GPU 3")} <= under
+    assert idle_faults("vgpu-guest+surprise-down")
+
+
+def test_faults_of_nobodys_and_a_log_that_is_not_whole() -> None:
+    assert run(Trial("dgx-h100+gpu3-xid-13", frozenset())).told == []
+    assert set(run(Trial("dgx-h100+nic2-firmware-hang", frozenset())).told) == {("nic-firmware-error", "ens3np0")}
+    told = run(Trial("dgx-h100+log-rotated", frozenset())).told
+    assert {check for check, _ in told} == {
+        "gpu-xid", "kernel-hung-task", "kernel-oom", "nic-firmware-error", "nvswitch-sxid", "pcie-aer",
+    }  # fmt: skip
+    assert ("sysctl-buffers", "host") in run(Trial("dgx-h100+small-buffers", frozenset())).told
