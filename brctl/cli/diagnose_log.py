@@ -122,6 +122,6 @@ def _judged(saved: Saved, name: str, config: Config | None, as_node: str | None)
         raise CommandError(f"--as {as_node}: {config.path} has no such node", "see cluster.nodes there")
     wanted = target(as_node or name, config)
     chosen = [check for check in engine.registry() if saved.tells(check)]
-    expected = wanted.expected._replace(nics=wanted.expected.nics or saved.nics)
+    expected = wanted.expected._replace(nics=wanted.expected.nics or saved.expected.nics)
     findings = engine.run(saved.seen, expected, wanted.overrides, chosen)
     return Report(as_node or name, began, time.monotonic() - clock, inventory=saved.seen, findings=findings)

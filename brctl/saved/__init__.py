@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..node.diagnose import Check
 from ..node.facts import Inventory
-from ..node.request import ExpectedNics
+from ..node.request import Expected, ExpectedNics
 from .stream import Source, UnreadableError
 
 WHOLE_BYTES = 32 << 20
@@ -28,11 +28,11 @@ class Saved(NamedTuple):
     seen: Inventory
 
     @property
-    def nics(self) -> ExpectedNics | None:
+    def expected(self) -> Expected:
         """What is expected where nothing is declared: a link of every port that is not switched off. Who saves `ibstat`
         asks for it; on a live node, nobody may have meant a port to be used."""
         used = [port.device for port in self.seen.rdma or () if port.physical_state not in ("Disabled", "Sleep")]
-        return ExpectedNics(", ".join(used)) if used else None
+        return Expected(nics=ExpectedNics(", ".join(used)) if used else None)
 
     def tells(self, check: Check) -> bool:
         """Whether it has what the check looks at."""
