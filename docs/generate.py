@@ -145,6 +145,13 @@ def mock_md() -> str:
     return mock_machines.page()
 
 
+def xid_md() -> str:
+    """What each Xid means, and who says what."""
+    import xids
+
+    return xids.page()
+
+
 def completion(shell):
     """The script that makes a shell complete."""
     from brctl.cli.shells import SHELLS
@@ -202,6 +209,7 @@ PAGES = {
     "metrics.md": metrics_md,
     "mock.md": mock_md,
     "report.schema.json": report_schema,
+    "xid.md": xid_md,
     "../completions/brctl.bash": lambda: completion("bash"),
     "../completions/_brctl": lambda: completion("zsh"),
     "../completions/brctl.fish": lambda: completion("fish"),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from .common import Command, FleetCommand, Group, common, completion
+from . import diagnose_log
+from .common import FORMS, MORE_FORMS, Command, FleetCommand, Group, common, completion
 from .diagnose_comm import comm
 from .errors import tell
 from .files import refuse, write
@@ -52,15 +53,16 @@ def run(
     from .session import session
     from .verdict import exit_code, plugin_code
 
-    form = common(ctx).form("table", "json", "yaml", "nagios", "markdown")
+    form = common(ctx).form(*FORMS, *MORE_FORMS)
     checks = asking.chosen(only, skip) if only or skip else ()
     apart_s = asking.interval_s(level.value, interval)
     earlier = asking.baseline(baseline) if baseline else {}
     with session(ctx) as asked:
+        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
         reports = asked.ask(
             "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
         )
-    reports = compared(asked.config, asked.targets, reports)
+    reports = asking.within(compared(asked.config, asked.targets, reports), checks)
     code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
@@ -68,6 +70,9 @@ def run(
 
 
 app.command(cls=FleetCommand)(comm)
+app.command("log", cls=Command)(diagnose_log.log)
+app.command("explain", cls=Command)(diagnose_log.explain)
+app.command("list", cls=Command)(diagnose_log.list_)
 
 
 @app.command(cls=Command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from ..node.diagnose.engine import registry
 from ..node.facts import Inventory
 from ..node.report import Report
 from ..node.request import Request
+from .common import Common
 from .errors import CommandError
 
 QUICK_S = 0.1
 """Between the two looks of the level `quick`."""
 FULL = "5s"
 MOST_S = 86400.0
+_SOON_S = 1.0
 _HINT = "--baseline takes what `brctl diagnose run -o json` wrote"
 
 
@@ -67,9 +70,33 @@ def interval_s(level: str, interval: str | None) -> float:
             raise CommandError("--interval belongs to --level full", "the level quick looks twice 100 ms apart")
         return QUICK_S
     apart_s = seconds("--interval", interval or FULL)
-    if not 0 < apart_s <= MOST_S:
-        raise CommandError(f"--interval {interval}: more than 0s, and at most {MOST_S / 3600:g}h")
+    if apart_s > MOST_S:
+        raise CommandError(f"--interval {interval}: at most {MOST_S / 3600:g}h")
     return apart_s
+
+
+def announce(given: Common, apart_s: float, nodes: Sequence[str], earlier: Mapping[str, Inventory] | None) -> None:
+    """Say what one waits for, and which nodes the baseline lacks."""
+    if apart_s > _SOON_S and sys.stderr.isatty():
+        given.warn(f"the second look is {apart_s:g} s after the first")
+    lacking = [node for node in nodes if earlier is not None and node not in earlier]
+    if lacking:
+        from ..fleet.fold import node_set
+
+        given.warn(f"warning: the baseline has no {node_set(lacking)}")
+
+
+def within(reports: Sequence[Report], checks: Sequence[str]) -> tuple[Report, ...]:
+    """Without findings of node against fleet whose kind was not asked for."""
+    if not checks or len(reports) < 2:
+        return tuple(reports)
+    from ..fleet.traits import TRAITS
+
+    left_out = {trait.check for trait in TRAITS if trait.judged_by not in checks}
+    return tuple(
+        report._replace(findings=tuple(one for one in report.findings if one.check not in left_out))
+        for report in reports
+    )
 
 
 def adapt(request: Request, checks: tuple[str, ...], apart_s: float, earlier: Mapping[str, Inventory]) -> Request:

@@ -8,7 +8,8 @@ Values = Mapping[str, Any]
 
 class Kind(NamedTuple):
     """What a name stands for. In paths and log lines `{pci}` is the address of the GPU or NIC, `{bus}` that without the
-    function, `{uuid}` the GPU's, `{nic}` the NIC's interface and `{rdma}` its RDMA device."""
+    function, `{uuid}` the GPU's, `{port}` the PCIe port above it, `{nic}` the NIC's interface and `{rdma}` its RDMA
+    device."""
 
     name: str
     of: str
@@ -28,6 +29,8 @@ class Kind(NamedTuple):
     """What is read there: a text, or an errno."""
     statistics: Mapping[str, int] = {}
     """Counters of the NIC in `ethtool -S`, and how much they grow in a second."""
+    outputs: Mapping[str, str] = {}
+    """What these commands print, from the start."""
     log: Tuple[str, ...] = ()
     """Records in the kernel log."""
 

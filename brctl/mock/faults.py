@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 from .fault_kind import Kind as Kind  # part of what this module offers
 from .fault_kind import more
 from .gpu_faults import GPU_KINDS
+from .host_faults import HOST_KINDS
 
 
 class Change(NamedTuple):
@@ -233,6 +234,7 @@ KINDS: Tuple[Kind, ...] = (
     ),
     Kind("inforom", "gpu", "its InfoROM is corrupted", needs="inforom_valid", values={"inforom_valid": False}),
     *GPU_KINDS,
+    *(kind for kind in HOST_KINDS if kind.of == "gpu"),
     Kind(
         "down",
         "nic",
@@ -261,6 +263,7 @@ KINDS: Tuple[Kind, ...] = (
             "tx_pause_storm_warning_events": 1,
         },
     ),
+    *(kind for kind in HOST_KINDS if kind.of == "nic"),
     Kind(
         "numa-balancing",
         "host",
@@ -284,6 +287,7 @@ KINDS: Tuple[Kind, ...] = (
     ),
     BUSY,
     Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
+    *(kind for kind in HOST_KINDS if kind.of == "host"),
     Kind("no-library", "driver", "libnvidia-ml.so.1 is not installed"),
     Kind(
         "no-driver", "driver", "the kernel module is not loaded", errors={"nvmlInit*": "NVML_ERROR_DRIVER_NOT_LOADED"}

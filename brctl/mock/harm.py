@@ -9,7 +9,7 @@ from .faults import BUSY, KERNEL_LOG, UNSUPPORTED, Change, Fault
 
 _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
-_EMPTY = {"nvlinks_down": ()}
+_EMPTY = {"nvlinks_down": (), "latency_ms": 0}
 """Keys that a GPU need not have where there is nothing to say."""
 
 
@@ -116,6 +116,8 @@ class _Harm:
             nvml["errors"] = self._errors()
         if nvml and self._kind is BUSY:
             nvml["seed"] = SEED
+        for argv, text in self._kind.outputs.items():
+            self._plain["commands"][argv] = {"stdout": text}
         if self._kind.name == "no-library":
             self._plain["nvml"] = None
         if self._kind.name == "no-driver":
@@ -173,7 +175,8 @@ class _Harm:
             if self.fault.number >= len(gpus):
                 return "has {} GPUs".format(len(gpus))
             pci = self._gpu["pci_bus_id"]
-            self._names = {"pci": pci, "bus": pci.rpartition(".")[0], "uuid": self._gpu["uuid"]}
+            port = real(self._plain["files"], "/sys/bus/pci/devices/" + pci).split("/")[-2]
+            self._names = {"pci": pci, "bus": pci.rpartition(".")[0], "uuid": self._gpu["uuid"], "port": port}
         if self._kind.of == "nic":
             found = rails(self._plain["files"])
             if self.fault.number >= len(found):
@@ -183,6 +186,11 @@ class _Harm:
 
     def _lack(self) -> str:
         needs = self._kind.needs
+        if any("{port}" in line for line in self._kind.log) and "." not in self._names["port"]:
+            return "shows no port above GPU {}".format(self.fault.number)
+        missing = [argv for argv in self._kind.outputs if argv not in (self._plain.get("commands") or {})]
+        if missing:
+            return "has no {}".format(missing[0].partition(" ")[0])
         if self._kind.of == "gpu" and needs and self._gpu.get(needs) is None:
             return "has no {} of GPU {}".format(needs, self.fault.number)
         if self._kind.statistics:

@@ -86,6 +86,7 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
                             "memory_total_bytes": ..., "memory_used_bytes": ..., "memory_reserved_bytes": 0,
                             "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG
                             on, a real parent has no utilisation, encoder, decoder or remapped rows: write null for them
+    latency_ms              5: each call on it takes so much longer
     xids                    [{"xid": 79, "after_s": 0}]: events, each given once to every event set that waits for
                             them, so long after the library was loaded
     errors                  what functions answer instead, by a shell pattern of C names:
@@ -201,7 +202,8 @@ _ALIKE = (
     (_TEXT, "fabric_cluster_uuid"),
     (_FLAG, "display_active display_mode persistence_mode mig_enabled mig_pending ecc_enabled ecc_pending"),
     (_FLAG, "remap_pending remap_failure retired_pages_pending sram_threshold_exceeded inforom_valid"),
-    (_WHOLE, "minor_number compute_mode max_mig_devices performance_state nvlinks fabric_status fabric_clique_id"),
+    (_WHOLE, "minor_number latency_ms compute_mode max_mig_devices performance_state"),
+    (_WHOLE, "nvlinks fabric_status fabric_clique_id"),
     (_WHOLE, "memory_total_bytes memory_reserved_bytes memory_used_bytes bar1_total_bytes bar1_used_bytes"),
     (_WHOLE, "gpu_utilization_percent memory_utilization_percent"),
     (_WHOLE, "encoder_utilization_percent decoder_utilization_percent"),

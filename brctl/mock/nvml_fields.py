@@ -43,8 +43,12 @@ _LINK_FIELDS: Dict[int, _Field] = {
     161: ("nvlink_replay_errors", _ULONGLONG),
     162: ("nvlink_recovery_errors", _ULONGLONG),
     163: ("nvlink_crc_errors", _ULONGLONG),
+    215: ("nvlink_recovery_errors", _ULONGLONG),
+    221: ("nvlink_crc_errors", _ULONGLONG),
 }
 """Those of one link, which scopeId names."""
+_BEFORE_NVLINK_5, _OF_NVLINK_5 = (161, 162, 163), (215, 221)
+"""It counts symbol errors where those before it count CRC errors; data is counted alike."""
 _REASONS = ("sw_thermal_slowdown_ns", "hw_thermal_slowdown_ns", "hw_power_brake_slowdown_ns")
 _MOVED = {575: 251, 580: 269}
 """The id of the first of these by driver branch; what was there before means something else afterwards."""
@@ -79,7 +83,8 @@ def _value(gpu: Values, number: int, scope: int) -> Tuple[int, Tuple[str, int]]:
         return need(gpu, key), kind
     if number in _LINK_FIELDS:
         key, kind = _LINK_FIELDS[number]
-        if not link_is_up(gpu, scope):
+        newer = (gpu.get("nvlink_version") or "") >= "5."
+        if not link_is_up(gpu, scope) or number in (_BEFORE_NVLINK_5 if newer else _OF_NVLINK_5):
             raise RefusedError(NOT_SUPPORTED)
         return need(gpu, key), kind
     branch, _ = driver(gpu)

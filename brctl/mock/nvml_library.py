@@ -209,6 +209,7 @@ class _Gpu:
         self._ahead = [change for change in changes if change.gpu_index == index]
         self._begun: List[Tuple[Change, float]] = []
         self._calls = 0
+        self._latency_s = (self._given.get("latency_ms") or 0) / 1000
         self.handle = _FIRST_HANDLE + _HANDLE_STEP * index
         self.errors = Errors(self._given.get("errors") or {}, index + 1000 * (self._seed or 0))
         self.values: Values = self._given
@@ -220,6 +221,8 @@ class _Gpu:
 
     def called(self) -> None:
         """Count a call that takes its handle: changes wait for a number of them."""
+        if self._latency_s:
+            time.sleep(self._latency_s)
         if self._ahead:
             due = [change for change in self._ahead if change.after <= self._calls]
             self._begun += [(change, time.monotonic()) for change in due]

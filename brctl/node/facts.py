@@ -25,12 +25,29 @@ from .gpu_facts import (
     GpuProcess,
     GpuTelemetry,
 )
+from .host_facts import (
+    AcsPort,
+    Clock,
+    CpuGovernor,
+    Filesystem,
+    IommuDomain,
+    MemoryController,
+    MemoryLock,
+    NodeTime,
+    Peermem,
+    Task,
+    Tasks,
+)
 from .log_facts import KernelLog, LogEvent
 
 __all__ = [
     "AcceleratorDriver",
     "AcceleratorLibrary",
+    "AcsPort",
+    "Clock",
     "Cpu",
+    "CpuGovernor",
+    "Filesystem",
     "Gid",
     "Gpu",
     "GpuErrors",
@@ -46,17 +63,24 @@ __all__ = [
     "GpuProcess",
     "GpuTelemetry",
     "Inventory",
+    "IommuDomain",
     "Kernel",
     "KernelLog",
     "LogEvent",
     "Memory",
+    "MemoryController",
+    "MemoryLock",
     "Mount",
     "Nic",
+    "NodeTime",
     "NumaNode",
     "PciDevice",
+    "Peermem",
     "Problem",
     "RdmaPort",
     "Sysctl",
+    "Task",
+    "Tasks",
 ]
 
 
@@ -233,3 +257,20 @@ class Inventory(NamedTuple):
     """One for each vendor that brctl knows."""
     kernel_log: Optional[KernelLog] = None
     """This and what follows is read for `diagnose` alone."""
+    hypervisor: Optional[str] = None
+    """Its name, in a virtual machine."""
+    transparent_hugepage: Optional[str] = None
+    """`always`, `madvise` or `never`."""
+    cpu_governors: Optional[Tuple[CpuGovernor, ...]] = None
+    memlocks: Optional[Tuple[MemoryLock, ...]] = None
+    peermem: Optional[Peermem] = None
+    iommu: Optional[Tuple[IommuDomain, ...]] = None
+    """Empty where no IOMMU is in use."""
+    acs: Optional[Tuple[AcsPort, ...]] = None
+    clock: Optional[Clock] = None
+    memory_controllers: Optional[Tuple[MemoryController, ...]] = None
+    filesystems: Optional[Tuple[Filesystem, ...]] = None
+    fstab: Optional[Tuple[str, ...]] = None
+    """Mount points that are meant to be writable."""
+    tasks: Optional[Tasks] = None
+    cpu_times: Optional[Tuple[NodeTime, ...]] = None

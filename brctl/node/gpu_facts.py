@@ -241,6 +241,8 @@ class GpuHealth(NamedTuple):
     gsp_enabled_by_default: Optional[bool] = None
     link_errors: Optional[Tuple[GpuLinkErrors, ...]] = None
     """Of the active NVLinks."""
+    reading_s: Optional[float] = None
+    """How long it took to read all that changes, some forty calls."""
 
 
 class GpuFabric(NamedTuple):

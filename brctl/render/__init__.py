@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..fleet.discover import Discovery
     from ..fleet.drain import Outcome
     from ..fleet.listing import Row
+    from ..node.diagnose import Check
     from ..node.report import Report
     from ..node.tune.manual import Page
     from .terminal import Terminal
@@ -175,14 +176,14 @@ def judged(command: str, reports: Sequence[Report], form: str, quiet: bool, verb
     return of_one(Terminal(), reports[0], quiet, verbose)
 
 
-def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
-    """What `diagnose run` found: of one node each, of many folded, a verdict and its reason first."""
+def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, command: str = "diagnose run") -> None:
+    """What `diagnose run` or `log` found: of one node each, of many folded, a verdict and its reason first."""
     if form in ("nagios", "markdown"):
         from . import plugin
 
         return plain(getattr(plugin, form)(reports) + "\n")
     if form != "table":
-        return _reports("diagnose run", reports, form)
+        return _reports(command, reports, form)
     from .terminal import Terminal
 
     terminal = Terminal()
@@ -190,9 +191,42 @@ def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool) 
         from .fleet import findings as many
 
         return many(terminal, reports, quiet, verbose, reasons=True)
-    from .diagnosis import diagnosis as one
+    from .diagnosed import diagnosis as one
 
     return one(terminal, reports[0], quiet, verbose)
+
+
+def checks(found: Sequence[Check], form: str) -> None:
+    """What there is to check."""
+    from . import explanations
+
+    if form != "table":
+        return _data(explanations.checks_data(found), form)
+    from .terminal import Terminal
+
+    return explanations.checks(Terminal(), found)
+
+
+def check_explained(check: Check, form: str) -> None:
+    """One check."""
+    from . import explanations
+
+    if form != "table":
+        return _data(explanations.check_data(check), form)
+    from .terminal import Terminal
+
+    return explanations.check(Terminal(), check)
+
+
+def xid_explained(number: int, form: str) -> None:
+    """One Xid."""
+    from . import explanations
+
+    if form != "table":
+        return _data(explanations.xid_data(number), form)
+    from .terminal import Terminal
+
+    return explanations.xid(Terminal(), number)
 
 
 def notes(command: str, reports: Sequence[Report], form: str) -> None:

@@ -21,13 +21,13 @@ def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> 
     if quiet and not shown:
         return
     terminal.line(_title(report))
-    folded = _folded(shown)
-    width = max((len(checks[0]) for checks, _ in folded), default=0)
-    for checks, finding in folded:
+    groups = folded(shown)
+    width = max((len(checks[0]) for checks, _ in groups), default=0)
+    for checks, finding in groups:
         _one(terminal, finding, checks, width, verbose, then(finding, report.findings, verbose))
 
 
-def _folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
+def folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
     """What several checks cannot tell for one reason is said once, with the names of the checks."""
     groups: dict[object, tuple[list[str], Finding]] = {}
     for finding in shown:

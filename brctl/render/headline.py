@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..node.diagnose.engine import WORST_FIRST
@@ -19,7 +19,7 @@ class Headline(NamedTuple):
     word: str
     """`CRIT`, `WARN`, `UNKNOWN`, `OK` or `NO ANSWER`."""
     reason: str
-    """The worst finding, and how many more of its kind there are; of a node that is well what was looked at."""
+    """The worst finding, and how many more of its kind there are; of a node that is well, how much."""
 
 
 def headline(report: Report) -> Headline:
@@ -28,10 +28,15 @@ def headline(report: Report) -> Headline:
         return Headline(None, "NO ANSWER", f"{error.kind}: {error.message}")
     calls = [finding for finding in report.findings if finding.status in _CALLS]
     if not calls:
-        return Headline(Status.PASS, "OK", tally(report.findings))
-    first, *others = calls
-    more = f" (and {len(others)} more)" if others else ""
+        return Headline(Status.PASS, "OK", _well(report.findings))
+    first, others = calls[0], len({finding.summary for finding in calls}) - 1
+    more = f" (and {others} more)" if others else ""
     return Headline(first.status, _WORDS[first.status], first.summary + more)
+
+
+def _well(findings: Sequence[Finding]) -> str:
+    well = len({finding.check for finding in findings if finding.status in (Status.PASS, Status.INFO)})
+    return "1 check passes" if well == 1 else f"{well} checks pass"
 
 
 def tally(findings: Iterable[Finding]) -> str:

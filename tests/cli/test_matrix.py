@@ -13,6 +13,7 @@ import pytest
 from brctl.mock import machines
 from brctl.mock.faults import KINDS, UNSUPPORTED
 from brctl.mock.gpu_faults import GPU_KINDS
+from brctl.mock.host_faults import HOST_KINDS
 from brctl.mock.machines import idle_faults, names
 from brctl.node import agent, deadline
 
@@ -22,7 +23,7 @@ Facts = dict[str, Any]
 FAULTS = [
     kind.name + (":nvmlDeviceGetVbiosVersion" if kind is UNSUPPORTED else "")
     for kind in KINDS
-    if kind not in GPU_KINDS  # those are the business of test_diagnose_faults.py
+    if kind not in GPU_KINDS + HOST_KINDS  # those are the business of test_diagnose_faults.py
 ]
 CALL_LIMIT_S = 0.5
 

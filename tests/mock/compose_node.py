@@ -17,6 +17,7 @@ from compose_parts import (
     Files,
     Interface,
     Pci,
+    acs,
     commands,
     cpu_files,
     interface_files,
@@ -26,6 +27,7 @@ from compose_parts import (
     rdma_files,
     sysctl_files,
     system_files,
+    with_rdma,
 )
 from compose_tune import distribution_files, kept_files
 
@@ -59,6 +61,16 @@ sysfs /sys sysfs rw,nosuid,nodev,noexec,relatime 0 0
 proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0
 tmpfs /dev/shm tmpfs rw,nosuid,nodev,inode64 0 0
 cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,nodev,noexec,relatime 0 0
+"""
+
+_FSTAB = """\
+/dev/nvme0n1p2 / ext4 errors=remount-ro 0 1
+"""
+
+_DF = """\
+Mounted on     Filesystem     Type            Used          Avail    Inodes   IUsed
+/              /dev/nvme0n1p2 ext4    412316860416  1374389534720 122101760 1612034
+/dev/shm       tmpfs          tmpfs        1048576  1099511627776 268435456      31
 """
 
 _LIMITS = """\
@@ -128,6 +140,11 @@ def machine(node: Node) -> dict[str, Any]:
             **distribution_files(node.release, node.cpu),
             **kept_files(node.sysctls),
             "/proc/self/mounts": _MOUNTS + node.mounts,
+            "/etc/fstab": _FSTAB,
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+            "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+            "/sys/devices/system/edac/mc/mc0/ue_count": "0\n",
+            **({"/sys/module/nvidia_peermem/refcnt": "0\n"} if with_rdma(node.interfaces) else {}),
             "/proc/self/ns/pid": {"link": "pid:[4026531836]"},
             **pci_files(devices[address] for address in sorted(devices)),
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},
@@ -142,6 +159,9 @@ def machine(node: Node) -> dict[str, Any]:
         # Kernels before 6.1 have no /proc/sys/kernel/arch.
         "commands": {
             "uname -m": {"stdout": "x86_64\n"},
+            "timedatectl show --property=NTPSynchronized --value": {"stdout": "yes\n"},
+            "df --local --block-size=1 --output=target,source,fstype,used,avail,itotal,iused": {"stdout": _DF},
+            "lspci -D -vv -d *:*:0604": {"stdout": acs(devices.values())},
             **commands(node.interfaces),
             **network_commands(node.interfaces),
         },

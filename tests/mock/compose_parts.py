@@ -219,6 +219,16 @@ def commands(interfaces: Sequence[Interface]) -> dict[str, dict[str, str]]:
     return found
 
 
+def acs(devices: Iterable[Pci]) -> str:
+    """What `lspci -D -vv` shows of the ports above these devices: ACS checks who speaks, and redirects nothing."""
+    ports = sorted({device.path[-2] for device in devices if len(device.path) > 2})
+    form = (
+        "{} PCI bridge: PLX Technology, Inc. Device c030 (rev b0)\n\tCapabilities: [f24 v1] Access Control Services\n"
+    )
+    control = "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl- DirectTrans-\n"
+    return "\n".join(form.format(port) + control for port in ports)
+
+
 _DEVINFO = """\
 hca_id:\t{}
 \tphys_port_cnt:\t\t\t1

@@ -115,8 +115,8 @@ class Accelerator(Protocol):
     def setters(self) -> Optional[Setters]:
         """None where brctl sets nothing of this vendor's parts."""
 
-    def health(self) -> Optional[GpuHealth]:
-        """What only `diagnose` judges. None: no such thing is known of this vendor's."""
+    def health(self, links: Optional[Sequence[GpuLink]]) -> Optional[GpuHealth]:
+        """What only `diagnose` judges, of these links too. None: no such thing is known of this vendor's."""
 
     def meter(self) -> Meter:
         """A new one."""

@@ -296,8 +296,8 @@ class NvmlGpu:
 
         return NvmlSetters(self._calls)
 
-    def health(self) -> GpuHealth:
-        return nvml_health.read(self._calls)
+    def health(self, links: Optional[Sequence[GpuLink]]) -> GpuHealth:
+        return nvml_health.read(self._calls, links or ())
 
     def meter(self) -> NvmlMeter:
         links = [link.link_index for link in self.links() or () if link.active]

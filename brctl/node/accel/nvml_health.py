@@ -3,24 +3,23 @@
 import time
 from ctypes import c_uint
 from struct import Struct
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
-from ..facts import GpuHealth, GpuLinkErrors
+from ..facts import GpuHealth, GpuLink, GpuLinkErrors
 from . import AcceleratorError
 from .nvml_calls import Calls, known
 
 _FIELDS = "nvmlDeviceGetFieldValues"
-_LINK_FIELDS = ((161, 162, 163), (None, 215, 221))
-"""NVML_FI_DEV_NVLINK_*: replays, recoveries and CRC errors up to NVLink 4; NVLink 5 counts recoveries and symbol
-errors, and has no replays of this kind."""
+_COUNTERS = (161, 162, 163)
+"""NVML_FI_DEV_NVLINK_*: replays, recoveries and CRC errors."""
+_SINCE_5, _COUNTERS_OF_5 = "5.", (None, 215, 221)
+"""NVLink 5 counts recoveries and symbol errors, and has no replays of this kind."""
 _ULONGLONG = 3
 _ANSWER = Struct("24xIIQ")
 """nvmlFieldValue_t: value type, return code and union. To read each by ctypes would take ten times as long."""
-_STATE = "nvmlDeviceGetNvLinkState"
-_MOST_LINKS = 36  # of any part (nvml.h of driver 590)
 
 
-def read(calls: Calls) -> GpuHealth:
+def read(calls: Calls, links: Sequence[GpuLink]) -> GpuHealth:
     """Raises AcceleratorError where the GPU as a whole does not answer."""
     enabled, by_default = _gsp(calls)
     version = calls.read("nvmlDeviceGetGspFirmwareVersion") if enabled is not False else None
@@ -30,7 +29,7 @@ def read(calls: Calls) -> GpuHealth:
         gsp_firmware_version=version,
         gsp_enabled=enabled,
         gsp_enabled_by_default=by_default,
-        link_errors=_link_errors(calls),
+        link_errors=_link_errors(calls, [link for link in links if link.active]),
         read_at_s=time.monotonic(),  # last of all: the GPU's other counters are read next
     )
 
@@ -55,36 +54,19 @@ def _flag(value: Optional[int]) -> Optional[bool]:
     return None if value is None else bool(value)
 
 
-def _link_errors(calls: Calls) -> Optional[Tuple[GpuLinkErrors, ...]]:
-    """By the fields of the first NVLink generation that this GPU knows; a link that is down has no counters."""
-    if (_STATE,) in calls.refused:
+def _link_errors(calls: Calls, links: Sequence[GpuLink]) -> Optional[Tuple[GpuLinkErrors, ...]]:
+    """Of these links, which are of one kind, in one call."""
+    fields = _COUNTERS_OF_5 if links and (links[0].version or "") >= _SINCE_5 else _COUNTERS
+    wanted = [field for field in fields if field is not None]
+    if not links or (_FIELDS, *wanted) in calls.refused:
         return None
-    for fields in _LINK_FIELDS:
-        wanted = [field for field in fields if field is not None]
-        links = _counters(calls, wanted)
-        if links:
-            return tuple(_errors(link, fields, wanted, values) for link, values in links)
-    return None
-
-
-def _errors(
-    link: int, fields: Sequence[Optional[int]], wanted: Sequence[int], values: Sequence[Optional[int]]
-) -> GpuLinkErrors:
-    of = dict(zip(wanted, values))
-    replays, recoveries, crc = (None if field is None else of[field] for field in fields)
-    return GpuLinkErrors(link, replays, recoveries, crc)
-
-
-def _counters(calls: Calls, fields: Sequence[int]) -> List[Tuple[int, Sequence[Optional[int]]]]:
-    """The links that tell at least one of these fields, in one call for all."""
-    asked = [(field, link) for link in range(_MOST_LINKS) for field in fields]
     try:
-        answers = calls.call(_FIELDS, asked)
+        answers = calls.call(_FIELDS, [(field, link.link_index) for link in links for field in wanted])
     except AcceleratorError as error:
-        calls.settle((_FIELDS, *fields), error)
-        return []
-    values = [
-        None if code or kind != _ULONGLONG else known(value) for kind, code, value in _ANSWER.iter_unpack(answers)
-    ]
-    rows = [values[place : place + len(fields)] for place in range(0, len(values), len(fields))]
-    return [(link, row) for link, row in enumerate(rows) if any(value is not None for value in row)]
+        calls.settle((_FIELDS, *wanted), error)
+        return None
+    told = _ANSWER.iter_unpack(answers)
+    values = iter([None if code or kind != _ULONGLONG else known(value) for kind, code, value in told])
+    rows = [[None if field is None else next(values) for field in fields] for _ in links]
+    found = [GpuLinkErrors(link.link_index, *row) for link, row in zip(links, rows) if any(x is not None for x in row)]
+    return tuple(found) or None

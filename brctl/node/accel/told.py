@@ -1,6 +1,6 @@
 """GPUs of vendors whose own command is asked: what it told when a GPU was opened is what there is of it."""
 
-from typing import Any, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
 
 from ..facts import (
     GpuErrors,
@@ -105,7 +105,7 @@ class ToldGpu:
     def setters(self) -> Optional[Setters]:
         return None
 
-    def health(self) -> Optional[GpuHealth]:
+    def health(self, links: Optional[Sequence[GpuLink]]) -> Optional[GpuHealth]:  # noqa: ARG002
         return None
 
     def meter(self) -> "ToldMeter":

@@ -1,8 +1,9 @@
 """One fault, one finding: what merely follows from another finding is told under it.
 
-A check names in `after` the checks whose findings explain its own. A cause explains what is bad about the same part of
-the machine, about any part where it concerns the host as a whole, and about a device where it concerns a PCI port
-above that. A chain is told as one: everything in it is a consequence of its first cause.
+A check names in `after` the checks whose findings explain its own, or in a finding's `cause` the one that does. A cause
+explains what is bad about the same part of the machine, about any part where it concerns the host as a whole, and about
+a device where it concerns a PCI port above that. A chain is told as one: everything in it is a consequence of its first
+cause.
 """
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
@@ -18,11 +19,14 @@ def attributed(findings: Sequence[Finding], checks: Sequence[Check], seen: Inven
     """The findings in their order; each that follows from another is an info and names its cause, which becomes as bad
     as the worst of its consequences. What could not be read explains nothing but what could not be read either."""
     after = {check.id: check.after for check in checks}
-    bad = [finding for finding in findings if finding.status in _BAD and not finding.cause]
+    bad = [finding for finding in findings if finding.status in _BAD]
+    known = {Cause(finding.check, finding.subject): finding for finding in bad}
     ports = _ports(seen)
     direct: Dict[Finding, Finding] = {}
-    for finding in bad:
-        cause = _cause(finding, bad, after.get(finding.check, ()), ports)
+    for finding in findings:
+        cause = known.get(finding.cause) if finding.cause else None  # one that was not looked for explains nothing
+        if cause is None and finding.status in _BAD:
+            cause = _cause(finding, bad, after.get(finding.check, ()), ports)
         if cause:
             direct[finding] = cause
     roots = {finding: _root(finding, direct) for finding in direct}
@@ -69,6 +73,7 @@ def _told(finding: Finding, roots: Mapping[Finding, Finding]) -> Finding:
     if root and root is not finding:
         fold_ = fold(finding.check, Status.INFO, finding.subject)
         return finding._replace(status=Status.INFO, cause=Cause(root.check, root.subject), fold=fold_)
+    alone = finding._replace(cause=None)
     grave = [effect.status for effect, cause in roots.items() if cause is finding]
     worst = max([finding.status, *grave], key=list(Status).index)
-    return finding._replace(status=worst, fold=fold(finding.check, worst, finding.subject)) if grave else finding
+    return alone._replace(status=worst, fold=fold(finding.check, worst, finding.subject)) if grave else alone

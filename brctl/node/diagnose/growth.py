@@ -23,22 +23,38 @@ class Growth(NamedTuple):
         return "+{:g} in {}, since {}".format(self.amount, span(self.seconds), self.since)
 
 
-def growths(case: Case, gpu: Gpu, read: Callable[[Gpu], Optional[int]]) -> Tuple[Growth, ...]:
-    """What `read` gives of a GPU, against each earlier look at that GPU. None of a look where there was no value, or a
-    greater one: the driver was loaded anew."""
-    now = None if gpu.fault else read(gpu)
-    if now is None or gpu.uuid is None or gpu.health is None:
+class Look(NamedTuple):
+    """An earlier look at one GPU."""
+
+    gpu: Gpu
+    seconds: float
+    """From that look to this one."""
+    since: str
+
+
+def looks(case: Case, gpu: Gpu) -> Tuple[Look, ...]:
+    """The earlier looks at this GPU that can be compared: it answered, and the time between is known."""
+    if gpu.fault or gpu.uuid is None or gpu.health is None:
         return ()
     found = []
     for earlier in case.earlier:
-        (before,) = [other for other in earlier.seen.gpus or () if other.uuid == gpu.uuid] or (None,)
-        was = read(before) if before and not before.fault else None
-        if was is None or before is None or before.health is None:
-            continue
-        seconds = gpu.health.read_at_s - before.health.read_at_s
-        if seconds > 0 and now >= was:
-            found.append(Growth(now - was, seconds, earlier.since))
-    return tuple(found)
+        before = next((other for other in earlier.seen.gpus or () if other.uuid == gpu.uuid), None)
+        if before and before.health and not before.fault:
+            found.append(Look(before, gpu.health.read_at_s - before.health.read_at_s, earlier.since))
+    return tuple(look for look in found if look.seconds > 0)
+
+
+def growths(case: Case, gpu: Gpu, read: Callable[[Gpu], Optional[int]]) -> Tuple[Growth, ...]:
+    """What `read` gives of a GPU, against each earlier look at it."""
+    found = [grown(look, read(look.gpu), read(gpu)) for look in looks(case, gpu)]
+    return tuple(growth for growth in found if growth)
+
+
+def grown(look: Look, was: Optional[int], now: Optional[int]) -> Optional[Growth]:
+    """None where either has no value, or there is less than there was: the driver was loaded anew."""
+    if was is None or now is None or now < was:
+        return None
+    return Growth(now - was, look.seconds, look.since)
 
 
 def span(seconds: float) -> str:

@@ -2,6 +2,9 @@
 
 Each event belongs to one check and one part of the machine. An event is a consequence only where the log shows its
 cause before it (or at once), within the time that such things take, and, where the PCI tree is known, above it.
+
+GPUs, NICs and the PCI tree give events their names and places. The log is judged without them too: a driver that hangs
+is when it matters most.
 """
 
 from functools import lru_cache
@@ -76,16 +79,18 @@ def findings(
     describe: Callable[[Sequence[Told]], str],
     remedy: Callable[[Sequence[Told]], Optional[str]],
     clean: str,
+    under: Callable[[Told], Optional[Cause]] = lambda _: None,
 ) -> Tuple[Finding, ...]:
     """One Finding for each part of the machine that the check's events are about; `clean`, or unknown, where it has
-    none. `describe` and `remedy` get the events of a part, the decisive ones first."""
+    none. `describe` and `remedy` get the events of a part, the decisive ones first; `under` tells what explains the
+    first besides the log."""
     log = seen.kernel_log
     assert log  # noqa: S101  # every check of the log needs it
     mine = [one for one in told(seen) if one.check == check.id]
     by_part: Dict[Subject, List[Told]] = {}
     for one in mine:
         by_part.setdefault(one.subject, []).append(one)
-    found = tuple(_finding(check, log, part, ones, judge, describe, remedy) for part, ones in by_part.items())
+    found = tuple(_finding(check, log, part, ones, judge, describe, remedy, under) for part, ones in by_part.items())
     if any(finding.status is not Status.INFO or finding.cause for finding in found):
         return found
     return (*found, *nothing(check, log, clean)) if not found or not log.complete else found
@@ -95,8 +100,8 @@ def nothing(check: Check, log: KernelLog, clean: str) -> Tuple[Finding, ...]:
     """Nothing is told: fine only where the log is whole."""
     if log.complete:
         return (check.finding(Status.PASS, clean),)
-    since = "at {}".format(log.begins) if log.begins else "after the boot"
-    summary = "{} begins {}: what was told before is overwritten".format(log.source, since)
+    since = "at {}".format(log.begins) if log.begins else "somewhere"
+    summary = "{} begins {}, not with the boot: what was told before is unknown".format(log.source, since)
     return (check.finding(Status.UNKNOWN, summary, reason="error"),)
 
 
@@ -116,19 +121,25 @@ def _finding(
     judge: Callable[[Told], Status],
     describe: Callable[[Sequence[Told]], str],
     remedy: Callable[[Sequence[Told]], Optional[str]],
+    under: Callable[[Told], Optional[Cause]],
 ) -> Finding:
-    def gravity(one: Told) -> int:
-        return -list(Status).index(Status.INFO if one.cause or one.event.past else judge(one))
+    def status_of(one: Told) -> Status:
+        return Status.INFO if one.event.past else judge(one)
+
+    def named(text: str) -> str:
+        return text if part == HOST else "{}: {}".format(part.name, text)
+
+    def place(one: Told) -> Tuple[int, bool, int]:
+        return -list(Status).index(status_of(one)), one.event.past, order(one.event)
 
     own = [one for one in ones if not one.cause]
-    decisive = sorted(own or ones, key=lambda one: (one.event.past, gravity(one), order(one.event)))
+    decisive = sorted(own or ones, key=place)
     shown = [*decisive, *(one for one in ones if one not in decisive)]
     evidence = tuple(Evidence(_when(one.event), one.event.text, log.source) for one in shown)
-    if not own:
-        return check.finding(Status.INFO, describe(shown), part, evidence)._replace(cause=shown[0].cause)
-    status = Status.INFO if decisive[0].event.past else judge(decisive[0])
+    status = status_of(shown[0])
     do = remedy(shown) if status in (Status.WARN, Status.CRIT) else None
-    return check.finding(status, describe(shown), part, evidence, do)
+    found = check.finding(status, named(describe(shown)), part, evidence, do)
+    return found._replace(cause=shown[0].cause or under(shown[0]))
 
 
 def _when(event: LogEvent) -> str:

@@ -6,7 +6,33 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 from ..deadline import run_all
 from ..facts import Inventory, Problem
 from ..host import Host
-from . import cpu, gpu, gpu_again, kernel, kernel_log, memory, mounts, net, numa, pci, rdma, sysctl
+from . import (
+    acs,
+    clock,
+    cpu,
+    cpu_governor,
+    cpu_time,
+    edac,
+    filesystems,
+    fstab,
+    gpu,
+    gpu_again,
+    hypervisor,
+    iommu,
+    kernel,
+    kernel_log,
+    memlock,
+    memory,
+    mounts,
+    net,
+    numa,
+    pci,
+    peermem,
+    rdma,
+    sysctl,
+    tasks,
+    transparent_hugepage,
+)
 from .rows import Reading, problem
 
 _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
@@ -20,10 +46,27 @@ _PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("mounts", mounts.read),
     ("sysctls", sysctl.read),
 )
-_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (("kernel_log", kernel_log.read),)
+_COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
+    ("memory_controllers", edac.read),
+    ("tasks", tasks.read),
+    ("cpu_times", cpu_time.read),
+)
+"""What has counters, besides the GPUs, or changes from moment to moment, and is read again for a second sample."""
+_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
+    ("kernel_log", kernel_log.read),
+    ("hypervisor", hypervisor.read),
+    ("transparent_hugepage", transparent_hugepage.read),
+    ("cpu_governors", cpu_governor.read),
+    ("memlocks", memlock.read),
+    ("peermem", peermem.read),
+    ("iommu", iommu.read),
+    ("acs", acs.read),
+    ("clock", clock.read),
+    ("filesystems", filesystems.read),
+    ("fstab", fstab.read),
+    *_COUNTED,
+)
 """What only `diagnose` judges."""
-_COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = ()
-"""What has counters, besides the GPUs, and is read again for a second sample."""
 
 
 def inventory(host: Host, health: bool = False) -> Inventory:

@@ -2,6 +2,7 @@
 refused costs its own values and no other's."""
 
 import re
+import time
 from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -75,11 +76,12 @@ class _Row:
         self.gpu = self.gpu._replace(uuid=part.uuid())
         self.gpu = self.gpu._replace(pci=part.pci())
         self.gpu = self.gpu._replace(identity=part.identity())
+        links, began = part.links(), time.monotonic()
         whole = self.gpu._replace(
-            health=part.health() if self._health else None,
+            health=part.health(links) if self._health else None,
             telemetry=part.telemetry(),
             pcie=part.pcie(),
-            links=part.links(),
+            links=links,
             errors=part.errors(),
             limits=part.limits(),
             processes=part.processes(),
@@ -88,7 +90,14 @@ class _Row:
             unsupported=part.unsupported,
         )
         self.problems = failures(part)
-        self.gpu = whole
+        self.gpu = timed(whole, began)
+
+
+def timed(gpu: Gpu, began: float) -> Gpu:
+    """The row, with how long it took since `began` (monotonic); as it is where nobody asked for its health."""
+    if gpu.health is None:
+        return gpu
+    return gpu._replace(health=gpu.health._replace(reading_s=time.monotonic() - began))
 
 
 def failures(part: Accelerator) -> Tuple[Problem, ...]:

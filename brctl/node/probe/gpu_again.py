@@ -1,12 +1,13 @@
 """GPUs looked at for a second time: counters, and what changes from moment to moment."""
 
+import time
 from typing import Optional, Sequence, Tuple
 
 from ..accel import Library
 from ..deadline import run_all
 from ..facts import Gpu, Problem
 from ..host import Host
-from .gpu import failures, find_processes, with_fault
+from .gpu import failures, find_processes, timed, with_fault
 
 
 def read(host: Host, gpus: Optional[Sequence[Gpu]]) -> Tuple[Optional[Tuple[Gpu, ...]], Tuple[Problem, ...]]:
@@ -32,12 +33,13 @@ class _Row:
 
     def fill(self) -> None:
         part = self._library.open(self.gpu.gpu_index or 0)
+        began = time.monotonic()
         whole = self.gpu._replace(
-            health=part.health(),
+            health=part.health(self.gpu.links),
             telemetry=part.telemetry(),
             pcie=part.pcie(),
             errors=part.errors(),
             processes=part.processes(),
         )
         self.problems = failures(part)
-        self.gpu = whole
+        self.gpu = timed(whole, began)

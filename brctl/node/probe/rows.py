@@ -91,6 +91,11 @@ def problem(part: str, error: Exception, subject: Optional[str] = None, field: O
     return Problem(part, reason, text if named else "{}: {}".format(subject, text), subject, field)
 
 
+def first_line(stderr: str) -> str:
+    """What a command that failed says of it."""
+    return next((line.strip()[:200] for line in stderr.splitlines() if line.strip()), "failed")
+
+
 def _text(error: Exception) -> str:
     """One line. OSError's own text has its number first."""
     if isinstance(error, OSError) and error.filename:

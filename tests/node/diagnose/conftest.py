@@ -3,14 +3,18 @@
 Figures: GPUs as in a recorded `nvidia-smi -q -x` of 8 x H100 80GB HBM3; cards as ConnectX-7 in /sys of such a node.
 """
 
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import pytest
 
 from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import (
     AcceleratorDriver,
+    AcsPort,
+    Clock,
     Cpu,
+    CpuGovernor,
+    Filesystem,
     Gpu,
     GpuErrors,
     GpuFabric,
@@ -23,13 +27,19 @@ from brctl.node.facts import (
     GpuTelemetry,
     Inventory,
     Kernel,
+    KernelLog,
     Memory,
+    MemoryController,
+    MemoryLock,
     Mount,
     Nic,
+    NodeTime,
     NumaNode,
     PciDevice,
+    Peermem,
     RdmaPort,
     Sysctl,
+    Tasks,
 )
 from brctl.node.probe import kernel_log
 from brctl.node.report import Finding
@@ -158,6 +168,25 @@ def a_nic(name: str, kind: str = "physical", **fields: Any) -> Nic:
     return empty._replace(**fields)
 
 
+def condition() -> Dict[str, Any]:
+    """What only `diagnose` reads of a host that is well."""
+    return {
+        "kernel_log": KernelLog("/dev/kmsg", True, "0.000000", ()),
+        "transparent_hugepage": "madvise",
+        "cpu_governors": (CpuGovernor("performance", tuple(range(224))),),
+        "memlocks": (MemoryLock("brctl", None, None),),
+        "peermem": Peermem(("nvidia_peermem",), True),
+        "iommu": (),
+        "acs": (AcsPort("0000:50:01.0", ("SrcValid",)),),
+        "clock": Clock(True, "timedatectl show", "tsc"),
+        "memory_controllers": (MemoryController("mc0", 0, 0),),
+        "filesystems": (Filesystem("/", "/dev/nvme0n1p2", "ext4", 400 * GIB, 1300 * GIB, 10**8, 10**6),),
+        "fstab": ("/",),
+        "tasks": Tasks(2000, 0, ()),
+        "cpu_times": (NodeTime(0, 10**6, 10**8), NodeTime(1, 10**6, 10**8)),
+    }
+
+
 @pytest.fixture
 def dgx() -> Inventory:
     cards = [a_device(a_rail(index).pci or "", "15b3", "1021", "0200", "mlx5_core") for index in range(8)]
@@ -178,6 +207,7 @@ def dgx() -> Inventory:
         sysctls=(Sysctl("kernel.numa_balancing", "0"),),
         accelerator_driver=AcceleratorDriver("nvidia", "580.105.08", None, "13.0"),
         gpus=tuple(a_gpu(index) for index in range(8)),
+        **condition(),
     )
 
 

@@ -10,6 +10,8 @@ from brctl.node.facts import Inventory, Problem
 from brctl.node.report import Finding, Status
 from brctl.node.request import Expected, ExpectedAccelerator, ExpectedCpu, ExpectedNics
 
+HEALTH = Inventory._fields[Inventory._fields.index("kernel_log") :]
+"""What only `diagnose` reads of the host."""
 NOTHING = Expected()
 OTHERWISE = Expected(
     accelerator=ExpectedAccelerator("nvidia", "NVIDIA B200", 16, 2**40, ">=600", "97.*", 36),
@@ -81,5 +83,18 @@ def test_a_part_that_could_not_be_read_is_no_fault(dgx: Inventory, declared: Exp
     found = everything(dgx._replace(**{part: None}, problems=(problem,)), declared)
     assert {one.status for one in found if not one.cause} <= {Status.PASS, Status.UNKNOWN, Status.NA}
     assert all(one.reason == "permission" for one in found if one.status is Status.UNKNOWN)
-    judged_without = part in ("kernel", "sysctls", "pci", "accelerator_libraries", "kernel_log")
+    judged_without = part in ("kernel", "sysctls", "pci", "accelerator_libraries", *HEALTH)
     assert any(one.status is Status.UNKNOWN for one in found) is not judged_without
+
+
+@pytest.mark.parametrize("part", HEALTH)
+def test_a_condition_that_could_not_be_read_is_unknown(dgx: Inventory, part: str) -> None:
+    """And nothing else that is judged by it is bad for want of it."""
+    healthy = [one.status for one in engine.run(dgx, NOTHING, (), engine.registry())]
+    problem = Problem(part, "permission", "not allowed")
+    found = engine.run(dgx._replace(**{part: None}, problems=(problem,)), NOTHING, (), engine.registry())
+    bad = [one for one in found if one.status in (Status.WARN, Status.CRIT)]
+    assert (bad, Status.WARN in healthy, Status.CRIT in healthy) == ([], False, False)
+    assert "permission" in {one.reason for one in found if one.status is Status.UNKNOWN}
+    absent = engine.run(dgx._replace(**{part: None}), NOTHING, (), engine.registry())
+    assert not [one for one in absent if one.status in (Status.WARN, Status.CRIT, Status.UNKNOWN)]

@@ -1,6 +1,6 @@
 import pytest
 
-from brctl.node.diagnose.siblings import Comparison, Group, compare
+from brctl.node.diagnose.siblings import Comparison, Group, compare, middle
 from brctl.node.report import Subject
 
 A, B, C, D = (Subject("gpu", name, name) for name in "ABCD")
@@ -38,3 +38,9 @@ def test_every_odd_value_is_a_group_the_largest_first() -> None:
 )
 def test_half_is_no_majority(values: "list[tuple[Subject, int]]", groups: "tuple[Group, ...]") -> None:
     assert compare(values) == Comparison(None, groups)
+
+
+def test_the_middle_of_many() -> None:
+    assert middle([3, 1, 2]) == 2
+    assert middle([4, 1, 2, 3]) == 3
+    assert middle([7]) == 7

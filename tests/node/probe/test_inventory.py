@@ -8,7 +8,7 @@ from brctl.mock.machines import load
 from brctl.node import deadline
 from brctl.node.facts import Inventory, Problem
 from brctl.node.host.local import Local
-from brctl.node.probe import inventory
+from brctl.node.probe import again, inventory
 
 pytestmark = pytest.mark.usefixtures("own_pynvml")
 
@@ -28,6 +28,10 @@ class Troubled:
         return self._trouble() if path == self._path else self._machine.read(path)
 
 
+SHOWN = Inventory._fields[: Inventory._fields.index("kernel_log")]
+"""The rest is read for `diagnose` alone."""
+
+
 @pytest.fixture
 def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """An event that comes only when the test is over."""
@@ -40,7 +44,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def test_dgx() -> None:
     seen = inventory(load("dgx-h100"))
     assert seen.problems == ()
-    assert [field for field in Inventory._fields if getattr(seen, field) is None] == []
+    assert [field for field in SHOWN if getattr(seen, field) is None] == []
     assert [(gpu.gpu_index, gpu.pci, gpu.nearest_nic, gpu.nearest_nic_path) for gpu in seen.gpus or ()] == [
         (0, "0000:19:00.0", "ens1np0", "PIX"),
         (1, "0000:3b:00.0", "ens2np0", "PIX"),
@@ -53,10 +57,18 @@ def test_dgx() -> None:
     ]
 
 
+def test_the_condition_of_a_dgx() -> None:
+    seen = inventory(load("dgx-h100"), health=True)
+    assert seen.problems == ()
+    absent = [field for field in Inventory._fields if getattr(seen, field) is None]
+    assert absent == ["hypervisor", "cpu_times"]  # it is no virtual machine, and has no /proc/stat
+    assert again(load("dgx-h100"), seen).tasks == seen.tasks
+
+
 def test_cpu_only() -> None:
     seen = inventory(load("cpu-only"))
     assert seen.problems == ()
-    absent = [field for field in Inventory._fields if getattr(seen, field) is None]
+    absent = [field for field in SHOWN if getattr(seen, field) is None]
     assert absent == ["rdma", "accelerator_driver", "gpus"]
     assert seen.kernel is not None
     assert (seen.kernel.architecture, seen.kernel.product) == ("x86_64", "Supermicro SYS-221H-TNR")

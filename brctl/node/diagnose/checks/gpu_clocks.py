@@ -4,12 +4,12 @@ Only GPUs that work are judged: idle ones lower their clocks. Below the median o
 is a warning; so is less than half of the highest clock for which the GPU gives no reason.
 """
 
-from statistics import median
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
+from ..siblings import middle
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL = "nvmlDeviceGetClockInfo(1)"
@@ -61,7 +61,7 @@ def _usual(busy: Sequence[Gpu]) -> Dict[str, float]:
         clock = _clock(gpu)
         if clock is not None:
             clocks.setdefault(_model(gpu), []).append(clock)
-    return {model: median(values) for model, values in clocks.items() if len(values) >= _FEWEST}
+    return {model: middle(values) for model, values in clocks.items() if len(values) >= _FEWEST}
 
 
 def _clock(gpu: Gpu) -> Optional[int]:

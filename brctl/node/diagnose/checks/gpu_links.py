@@ -73,9 +73,17 @@ def _none_active(answering: Sequence[Gpu]) -> Finding:
 
 
 def _on_switches(seen: Inventory) -> bool:
-    """The newest NVSwitches are on no PCI bus of the host, but their GPUs are on a fabric."""
+    """The newest NVSwitches are on no PCI bus of the host, but their GPUs are on a fabric. Where neither is told, as in
+    saved output, a GPU's name tells its form: SXM boards have all their links or a fault."""
     switches = [device for device in seen.pci or () if device.vendor_id == NVIDIA.vendor_id]
-    return any(device.pci_class == "0680" for device in switches) or any(gpu.fabric for gpu in seen.gpus or ())
+    on_bus = any(device.pci_class == "0680" for device in switches)
+    boards = [gpu.identity.name for gpu in seen.gpus or () if gpu.identity]
+    return on_bus or any(gpu.fabric for gpu in seen.gpus or ()) or (seen.pci is None and any(map(_is_sxm, boards)))
+
+
+def _is_sxm(name: str) -> bool:
+    """NVIDIA names PCIe boards by what they are; of SXM ones, those since Hopper by their memory alone."""
+    return "SXM" in name or (name.endswith(("HBM3", "HBM3e", " H200", " B200", " B300")) and "PCIe" not in name)
 
 
 CHECK = Check(

@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 from ...facts import Gpu, GpuLinkErrors
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
-from ..growth import Growth, growths
+from ..growth import Growth, Look, grown, looks
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _SOURCE = "nvmlDeviceGetFieldValues"
@@ -33,23 +33,26 @@ def run(case: Case) -> Sequence[Finding]:
 
 
 def _look(case: Case, gpu: Gpu) -> Optional[Verdict]:
-    links = (gpu.health.link_errors if gpu.health else None) or ()
     seen = False
     for name, words, read in _COUNTERS:
-        grown = [(link.link_index, growths(case, gpu, _of(link.link_index, read))) for link in links]
-        seen = seen or any(found for _, found in grown)
-        bad = [(link, growth) for link, found in grown for growth in found if _is_high(name, growth, case)]
+        counted = [pair for look in looks(case, gpu) for pair in _grown(look, gpu, read)]
+        seen = seen or bool(counted)
+        bad = [(link, growth) for link, growth in counted if growth.amount and _is_high(name, growth, case)]
         if bad:
             return _verdict(name, words, bad)
     return WELL if seen else None
 
 
-def _of(link_index: int, read: Read) -> Callable[[Gpu], Optional[int]]:
-    def count(gpu: Gpu) -> Optional[int]:
-        links = (gpu.health.link_errors if gpu.health else None) or ()
-        return next((read(link) for link in links if link.link_index == link_index), None)
+def _grown(look: Look, gpu: Gpu, read: Read) -> List[Tuple[int, Growth]]:
+    """By link."""
+    before = {link.link_index: link for link in _links(look.gpu)}
+    pairs = [(link, before[link.link_index]) for link in _links(gpu) if link.link_index in before]
+    found = [(link.link_index, grown(look, read(was), read(link))) for link, was in pairs]
+    return [(index, growth) for index, growth in found if growth]
 
-    return count
+
+def _links(gpu: Gpu) -> Sequence[GpuLinkErrors]:
+    return (gpu.health.link_errors if gpu.health else None) or ()
 
 
 def _is_high(name: str, growth: Growth, case: Case) -> bool:

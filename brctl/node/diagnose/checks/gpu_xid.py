@@ -9,11 +9,13 @@ answers NVML and asks for no recovery has got over it: what was critical is a wa
 from typing import Optional, Sequence, Tuple
 
 from ...facts import Gpu, Inventory
-from ...report import Evidence, Finding, Status
+from ...report import HOST, Cause, Evidence, Finding, Status
 from .. import Case, Check, gpus, incidents, xid
 from ..incidents import OFF_THE_BUS, Told
 
 _ENDS_IN_RESET = ("gpu-reset", "drain-and-reset", "drain-p2p", "node-reboot", "system-reboot", "bus-reset")
+_MEMORY = (48, 63, 64, 94, 95, 140, 154, 171, 172)
+"""Xids of a memory error, from the error itself to what the driver wants done about it."""
 _WORDS = {
     "adapter-init": "the driver could not start it (RmInitAdapter failed)",
     "version-mismatch": "the NVIDIA library and the loaded driver are of different versions",
@@ -30,8 +32,29 @@ def run(case: Case) -> Sequence[Finding]:
     def judge(one: Told) -> Status:
         return _judge(one, known.get(one.subject), case.seen)
 
-    found = incidents.findings(CHECK, case.seen, judge, _describe, _remedy, "no Xid since the boot")
+    def under(one: Told) -> Optional[Cause]:
+        return _under(one, known.get(one.subject), case.seen)
+
+    found = incidents.findings(CHECK, case.seen, judge, _describe, _remedy, "no Xid since the boot", under)
     return tuple(_explained(finding, case.seen) for finding in found)
+
+
+def _under(one: Told, gpu: Optional[Gpu], seen: Inventory) -> Optional[Cause]:
+    """What NVML says itself: that library and driver do not fit, and what became of a memory error."""
+    reasons = {problem.reason for problem in seen.problems if problem.part in ("accelerator_driver", "gpus")}
+    if one.event.kind == "version-mismatch" and one.event.kind in reasons:
+        return Cause("gpu-driver", HOST)
+    errors = gpu.errors if gpu and not gpu.fault else None
+    if errors is None or one.event.number not in _MEMORY:
+        return None
+    states = (
+        ("gpu-remap", errors.remap_pending or errors.remap_failure),
+        ("gpu-retired-pages", errors.retired_pages_pending),
+        ("gpu-sram", errors.sram_threshold_exceeded),
+        ("gpu-ecc-volatile", errors.volatile_uncorrected),
+    )
+    check = next((name for name, state in states if state), None)
+    return Cause(check, one.subject) if check else None
 
 
 def _judge(one: Told, gpu: Optional[Gpu], seen: Inventory) -> Status:
@@ -120,6 +143,5 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("gpus", "pci"),
     group="log",
 )

@@ -42,6 +42,5 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("gpus", "pci"),
     group="log",
 )

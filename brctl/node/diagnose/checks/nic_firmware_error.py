@@ -46,6 +46,5 @@ CHECK = Check(
     tags=("health",),
     needs=("kernel_log",),
     run=run,
-    reads=("pci", "nics"),
     group="log",
 )

@@ -59,6 +59,5 @@ CHECK = Check(
             "1.92 a minute (dcgmlib, PCIe replay rate).",
         ),
     ),
-    reads=("gpus", "pci", "nics"),
     group="log",
 )

@@ -2,7 +2,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import pytest
 
-from brctl.node.facts import GpuErrors, GpuFault, Inventory
+from brctl.node.facts import GpuErrors, GpuFault, Inventory, Problem
 from brctl.node.report import HOST, Cause, Finding, Status, Subject
 
 GPU3 = Subject("gpu", "GPU-00000003-1111-2222-3333-444444444444", "GPU 3")
@@ -31,7 +31,7 @@ def test_a_log_without_its_beginning_is_never_fine(
 ) -> None:
     (found,) = examine(logged(whole=False))
     assert (found.status, found.reason) == (Status.UNKNOWN, "error")
-    assert found.summary == "/dev/kmsg begins at 9.000000: what was told before is overwritten"
+    assert found.summary == "/dev/kmsg begins at 9.000000, not with the boot: what was told before is unknown"
     (found, unknown) = examine(logged(xid(9, 13), whole=False))
     assert (found.status, unknown.status) == (Status.INFO, Status.UNKNOWN)
     (found,) = examine(logged(xid(9, 79), whole=False))
@@ -42,7 +42,7 @@ def test_fallen_off_the_bus(logged: Callable[..., Inventory], examine: Callable[
     echo = "[9.1] NVRM: GPU 0000:86:00.0: GPU has fallen off the bus."
     (found,) = examine(logged(xid(9.0, 79), echo))
     assert (found.status, found.subject) == (Status.CRIT, GPU3)
-    assert found.summary == "Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 9.0)"
+    assert found.summary == "GPU 3: Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 9.0)"
     assert found.remedy.startswith("drain the node and power-cycle it; if it comes back, reseat the GPU")
     assert [item.what for item in found.evidence] == ["at 9.0", "Xid 79 GPU_HAS_FALLEN_OFF_THE_BUS"]
     assert found.evidence[1].value == "RESTART_BM; the machine is to be restarted"
@@ -57,7 +57,7 @@ def test_the_same_without_an_xid(logged: Callable[..., Inventory], examine: Call
         )
     )
     assert (found.status, found.subject) == (Status.CRIT, GPU3)
-    assert found.summary.startswith("Xid 79: ")
+    assert found.summary.startswith("GPU 3: Xid 79: ")
     assert "installed in this system has fallen off the bus" in found.evidence[0].value
 
 
@@ -68,7 +68,7 @@ def test_gsp_that_nvidia_smi_waits_for(logged: Callable[..., Inventory], examine
         (
             Status.CRIT,
             "GPU 3",
-            "Xid 119: the GPU System Processor (GSP) did not answer the driver (2 times, 1200.1 to 1245.2)",
+            "GPU 3: Xid 119: the GPU System Processor (GSP) did not answer the driver (2 times, 1200.1 to 1245.2)",
         )
     ]
     assert found.remedy == "drain the node, then `nvidia-smi --gpu-reset -i {}`; where that fails, reboot".format(
@@ -89,7 +89,10 @@ def test_an_application_that_failed(logged: Callable[..., Inventory], examine: C
         (Status.WARN, "GPU 3"),
         (Status.INFO, "host"),
     ]
-    assert found[0].summary == "Xid 109: the GPU could not switch from one process to another (at 79.33); with Xid 13"
+    assert (
+        found[0].summary
+        == "GPU 3: Xid 109: the GPU could not switch from one process to another (at 79.33); with Xid 13"
+    )
     assert "drain" not in found[0].remedy
     policy = found[0].evidence[-1].value
     assert policy.endswith("tools disagree: GCM WARN, AWS RESET, EKS fatal, gpud Warning, k8s ignored")
@@ -112,7 +115,9 @@ def ecc(start: float) -> List[str]:
 def test_a_memory_error(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
     (found,) = examine(logged(*ecc(5100)))
     assert found.status is Status.CRIT
-    assert found.summary.startswith("Xid 48: an uncorrectable memory error (ECC, double bit) (at 5100.0); with Xid ")
+    assert found.summary.startswith(
+        "GPU 3: Xid 48: an uncorrectable memory error (ECC, double bit) (at 5100.0); with Xid "
+    )
     assert found.remedy.startswith("let the work end and take no more (drain), then `nvidia-smi --gpu-reset")
 
 
@@ -122,7 +127,7 @@ def test_a_memory_error_that_comes_back(
 ) -> None:
     (found,) = examine(logged(*ecc(1), reset, *ecc(120)))
     assert found.status is Status.CRIT
-    assert found.summary.startswith("again after a reset: Xid 48")
+    assert found.summary.startswith("GPU 3: again after a reset: Xid 48")
     assert found.remedy == "drain the node and replace the GPU (RMA): it came back after a reset"
     assert found.evidence[-5].what == "before the last reset, at 1.3"
 
@@ -131,7 +136,7 @@ def test_an_application_that_fails_again_is_no_rma(
     logged: Callable[..., Inventory], examine: Callable[..., Any]
 ) -> None:
     (found,) = examine(logged(xid(1, 13), "[9.0] " + DRIVER, xid(10, 13)))
-    assert (found.status, found.summary[:6]) == (Status.INFO, "Xid 13")
+    assert (found.status, found.summary[:13]) == (Status.INFO, "GPU 3: Xid 13")
 
 
 def test_what_a_reset_has_mended_is_past(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
@@ -140,7 +145,7 @@ def test_what_a_reset_has_mended_is_past(logged: Callable[..., Inventory], exami
         (
             Status.INFO,
             "GPU 3",
-            "before the last reset: Xid 48: an uncorrectable memory error (ECC, double bit) (at 1.0)",
+            "GPU 3: before the last reset: Xid 48: an uncorrectable memory error (ECC, double bit) (at 1.0)",
         )
     ]
 
@@ -199,7 +204,7 @@ def test_what_a_lost_gpu_drags_along(logged: Callable[..., Inventory], examine: 
     found = examine(logged(xid(5, 79), xid(5.5, 74, gpu=0), xid(6, 13, gpu=1)))
     assert [(finding.status, finding.cause and finding.cause.subject) for finding in found] == [
         (Status.CRIT, None),
-        (Status.INFO, GPU3),
+        (Status.CRIT, GPU3),
         (Status.INFO, None),
     ]
 
@@ -243,7 +248,7 @@ def test_of_a_lost_gpu_nothing_is_known_now(
         (
             "NVRM: GPU 0000:86:00.0: RmInitAdapter failed! (0x62:0x55:2477)",
             "GPU 3",
-            "the driver could not start it (RmInitAdapter failed) (at 5.0)",
+            "GPU 3: the driver could not start it (RmInitAdapter failed) (at 5.0)",
         ),
         (
             "NVRM: RmInitAdapter failed! (0x62:0x55:2477)",
@@ -286,3 +291,44 @@ def test_a_gpu_that_only_the_log_knows(logged: Callable[..., Inventory], examine
     assert found.subject == Subject("gpu", uuid, "GPU 0000:86:00.0")
     (found,) = examine(logged(xid(5, 79), seen=Inventory()))
     assert found.subject == Subject("gpu", "0000:86:00.0", "GPU 0000:86:00.0")
+
+
+def test_the_log_is_judged_where_the_driver_hangs(
+    logged: Callable[..., Inventory], dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    hung = dgx._replace(gpus=None, problems=(Problem("gpus", "hung", "nvmlInit_v2 did not return within 3 s"),))
+    (found,) = examine(logged(xid(5, 119), seen=hung))
+    assert (found.status, found.subject.name) == (Status.CRIT, "GPU 0000:86:00.0")
+
+
+def test_what_nvml_says_itself_is_told_once(
+    logged: Callable[..., Inventory], dgx: Inventory, examine: Callable[..., Any]
+) -> None:
+    line = "[5.0] NVRM: API mismatch: the client has the version 1"
+    problem = Problem("accelerator_driver", "version-mismatch", "Driver/library version mismatch")
+    (found,) = examine(logged(line, seen=dgx._replace(accelerator_driver=None, problems=(problem,))))
+    assert found.cause == Cause("gpu-driver", HOST)
+
+
+@pytest.mark.parametrize(
+    ("fields", "check"),
+    [
+        ({"remap_pending": True}, "gpu-remap"),
+        ({"retired_pages_pending": True}, "gpu-retired-pages"),
+        ({"sram_threshold_exceeded": True}, "gpu-sram"),
+        ({"volatile_uncorrected": 1}, "gpu-ecc-volatile"),
+        ({}, None),
+    ],
+)
+def test_what_became_of_a_memory_error(
+    logged: Callable[..., Inventory],
+    with_gpu: Callable[..., Inventory],
+    examine: Callable[..., Any],
+    fields: Any,
+    check: Optional[str],
+) -> None:
+    seen = with_gpu(3, errors=WELL._replace(**fields))
+    (found,) = examine(logged(*ecc(5), seen=seen))
+    assert found.cause == (Cause(check, GPU3) if check else None)
+    (found,) = examine(logged(xid(5, 119), seen=seen))
+    assert found.cause is None

@@ -35,6 +35,6 @@ def test_after_a_gpu_was_lost(logged: Callable[..., Inventory], examine: Callabl
     lost = "[400.0] NVRM: Xid (PCI:0000:86:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
     (found,) = examine(logged(lost, HUNG.format(530, "nvidia-smi", 4411)))
     gpu = Subject("gpu", "GPU-00000003-1111-2222-3333-444444444444", "GPU 3")
-    assert (found.status, found.cause) == (Status.INFO, Cause("gpu-xid", gpu))
+    assert (found.status, found.cause) == (Status.CRIT, Cause("gpu-xid", gpu))
     (found,) = examine(logged(lost, HUNG.format(530, "cp", 4411)))
     assert (found.status, found.cause) == (Status.WARN, None)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ..node.report import Finding, Report, Status
 from .causes import roots, then
+from .findings import folded
 from .headline import headline, tally
 from .terminal import NARROWEST, STYLES, Terminal, mocked
 
@@ -21,12 +22,12 @@ def diagnosis(terminal: Terminal, report: Report, quiet: bool, verbose: bool) ->
     if quiet and not shown:
         return
     style = STYLES[said.status] if said.status else "bold red"
-    terminal.hanging(Text.assemble((report.node, "bold"), ": ", (said.word, style), "  "), said.reason, 4)
+    terminal.line(Text.assemble((report.node, "bold"), ": ", (said.word, style), "  ", said.reason))
     if report.mock:
         terminal.line(Text(mocked(report.mock).strip(), style="yellow"))
     width = max((len(finding.check) for finding in shown), default=0)
-    for finding in shown:
-        _one(terminal, finding, report.findings, width, verbose)
+    for checks, finding in folded(shown):
+        _one(terminal, finding, checks, report.findings, width, verbose)
     if shown:
         terminal.line(Text(tally(report.findings), style="dim"))
 
@@ -37,11 +38,15 @@ def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
     return finding.status is Status.INFO and not quiet
 
 
-def _one(terminal: Terminal, finding: Finding, found: Sequence[Finding], width: int, verbose: bool) -> None:
+def _one(
+    terminal: Terminal, finding: Finding, checks: Sequence[str], found: Sequence[Finding], width: int, verbose: bool
+) -> None:
     status = finding.status
     head = Text.assemble((f"{status.value.upper():8}", STYLES[status]), f"{finding.check:{width}}  ")
     indent = head.cell_len if terminal.console.width - head.cell_len >= NARROWEST else 4
     terminal.hanging(head, finding.summary, head.cell_len)
+    if len(checks) > 1:
+        terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
     if verbose or status in _CALLS:
         for item in finding.evidence:
             terminal.line(Text(f"{item.what}: {item.value}  ({item.source})", style="dim"), indent)

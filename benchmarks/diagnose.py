@@ -1,0 +1,101 @@
+"""What diagnose finds, and what it costs: python benchmarks/diagnose.py [PAIRS [ROUNDS]]
+
+The seeded fault suite of tests/cli/test_diagnose_faults.py: every fault of a GPU or its driver on every machine where
+it makes sense, and PAIRS of two faults together. A finding that calls for somebody and follows from no other is counted
+against the causes. Goals: precision >= .99, F1 >= .98, first cause right >= .98; 1024 Reports judged in 2 s; the quick
+level on 8 mocked GPUs below 25 x the CPU time of `python -c pass`.
+"""
+
+import resource
+import runpy
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PAIRS, ROUNDS = (*map(int, sys.argv[1:]), *(100, 9)[len(sys.argv) - 1 :])
+ROOT = Path(__file__).resolve().parents[1]
+SEED = 20
+NODES, JUDGED_S, CPU = 1024, 2.0, 25.0
+BRCTL = Path(sys.executable).with_name("brctl")
+
+
+def main() -> None:
+    """Print the figures; exit 1 where a goal is missed."""
+    suite = runpy.run_path(str(ROOT / "tests" / "cli" / "test_diagnose_faults.py"))
+    trials = [*suite["singles"](SEED), *suite["pairs"](SEED, PAIRS)]
+    began = time.monotonic()
+    missed = _score([suite["run"](trial) for trial in trials])
+    print(f"{len(trials)} trials in {time.monotonic() - began:.0f} s")
+    missed |= _judge()
+    missed |= _cost()
+    sys.exit(missed)
+
+
+def _score(outcomes: Sequence[Any]) -> bool:
+    right = sum(len(one.trial.causes & set(one.told)) for one in outcomes)
+    told = sum(len(set(one.told)) for one in outcomes)
+    true = sum(len(one.trial.causes) for one in outcomes)
+    precision, recall = right / told, right / true
+    f1 = 2 * precision * recall / (precision + recall)
+    first = sum(bool(one.trial.causes & set(one.told[:1])) for one in outcomes) / len(outcomes)
+    three = sum(one.trial.causes <= set(one.told[:3]) for one in outcomes) / len(outcomes)
+    for one in outcomes:
+        if set(one.told) != one.trial.causes:
+            print(f"{one.trial.spec}: told {one.told}, is {sorted(one.trial.causes)}")
+    print(f"precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}; {true} causes in {len(outcomes)} trials")
+    print(f"first finding is a cause: {first:.3f}; all causes among the first three: {three:.3f}")
+    return precision < 0.99 or f1 < 0.98 or first < 0.98
+
+
+def _judge() -> bool:
+    """What an admin host does with the Reports of a cluster; and every check on every node's facts."""
+    from brctl.cli.verdict import exit_code
+    from brctl.fleet.compare import Member, against_fleet
+    from brctl.fleet.fold import fold
+    from brctl.mock.machines import load
+    from brctl.node.agent import answer
+    from brctl.node.diagnose import engine
+    from brctl.node.request import Expected, Request
+    from brctl.render.headline import headline
+
+    report = answer(load("dgx-h100"), Request("gpu0001", "diagnose", interval_s=0.05))
+    reports = [report._replace(node=f"gpu{number:04d}") for number in range(1, NODES + 1)]
+    began = time.process_time()
+    compared = against_fleet([Member(each, "compute") for each in reports])
+    groups, code = fold(compared), exit_code(compared, "warn", strict=False)
+    heads = {headline(each).word for each in compared}
+    judged = time.process_time() - began
+    print(f"{NODES} Reports judged in {judged:.2f} s (bound {JUDGED_S} s): {len(groups)} group, {heads}, exit {code}")
+    began = time.process_time()
+    for each in reports[:64]:
+        engine.run(each.inventory, Expected(), (), engine.registry())
+    spent_ms = (time.process_time() - began) / 64 * 1000
+    print(f"all {len(engine.registry())} checks on one node's facts: {spent_ms:.1f} ms")
+    return judged > JUDGED_S
+
+
+def _cost() -> bool:
+    commands = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "brctl node-manager show": [str(BRCTL), "node-manager", "show", "--mock", "dgx-h100"],
+        "brctl diagnose run": [str(BRCTL), "diagnose", "run", "--mock", "dgx-h100"],
+    }
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(ROUNDS):
+        for name, command in commands.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    base = statistics.median(spent["python -c pass"])
+    for name, seconds in spent.items():
+        print(f"{name:24} CPU {statistics.median(seconds) * 1000:6.1f} ms  {statistics.median(seconds) / base:5.1f} x")
+    return statistics.median(spent["brctl diagnose run"]) / base > CPU
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""brctl diagnose log, explain and list: what somebody saved, and what is known of checks and Xids."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import FORMS, MORE_FORMS, common, completion
+from .errors import INCOMPLETE, CommandError
+from .node_manager import FAIL_ON, STRICT, FailOn
+
+if TYPE_CHECKING:
+    from ..config.resolve import Config
+    from ..node.report import Report
+    from ..saved import Saved
+
+STDIN = "-"
+
+
+def log(
+    ctx: typer.Context,
+    file: str = typer.Argument(
+        metavar="FILE|-", help="- is stdin; also packed with gzip or xz.", autocompletion=completion("files")
+    ),
+    fail_on: FailOn | None = FAIL_ON,
+    strict: bool = STRICT,
+) -> None:
+    """Judge what was saved: a kernel log or journal, `nvidia-smi -q` (text or -x), `nvlink -s`, `ibstat`.
+
+    What it is shows by its content. The same checks judge it as `diagnose run` has; of what it does not tell, nothing
+    is said. A kernel log that does not begin with the boot is never clean.
+    """
+    from .. import render
+    from .session import opened
+    from .verdict import exit_code, plugin_code
+
+    given = common(ctx)
+    form = given.form(*FORMS, *MORE_FORMS)
+    if given.nodes is not None:
+        raise CommandError("--nodes: `diagnose log` judges a file", "`brctl diagnose run --nodes` asks nodes")
+    config = opened(given)
+    report = _judged(_read(file), "stdin" if file == STDIN else Path(file).name, config, given.as_node)
+    declared = config.node(given.as_node).diagnose.fail_on if config else "warn"
+    render.diagnosis([report], form, given.quiet, given.verbose, command="diagnose log")
+    code = exit_code([report], fail_on.value if fail_on else declared, strict)
+    raise typer.Exit(plugin_code([report]) if form == "nagios" else code)
+
+
+def explain(
+    ctx: typer.Context,
+    what: list[str] = typer.Argument(
+        metavar="CHECK|xid N", help="A check's id, or the number of an Xid.", autocompletion=completion("explained")
+    ),
+) -> None:
+    """Explain a check: what it looks at, its thresholds and why. Or an Xid: its meaning, who says what, what to do."""
+    from .. import render
+
+    form = common(ctx).form(*FORMS)
+    number = _xid(what)
+    if number is None:
+        from ..node.diagnose.engine import registry
+
+        checks = {check.id: check for check in registry()}
+        name = " ".join(what)
+        if name not in checks:
+            near = difflib.get_close_matches(name, checks, n=1, cutoff=0)[0]
+            raise CommandError(f"no such check: {name}", f"did you mean {near}? `brctl diagnose list` has them all")
+        return render.check_explained(checks[name], form)
+    return render.xid_explained(number, form)
+
+
+def list_(ctx: typer.Context) -> None:
+    """List all checks by group: what is true when they pass."""
+    from .. import render
+    from ..node.diagnose.engine import registry
+
+    render.checks(registry(), common(ctx).form(*FORMS))
+
+
+def _xid(words: list[str]) -> int | None:
+    """The number of `xid 79`, `Xid79` or `79`; None: no Xid is meant. Raises CommandError."""
+    text = "".join(words).lower()
+    number = text.removeprefix("xid")
+    if number == text and not number.isdigit():
+        return None
+    if not number.isdigit() or len(number) > 5:
+        raise CommandError(
+            f"explain {' '.join(words)}: the number of an Xid is missing", "brctl diagnose explain xid 79"
+        )
+    return int(number)
+
+
+def _read(file: str) -> Saved:
+    """What the file holds. Raises CommandError."""
+    from ..saved import read
+    from ..saved.stream import Source, UnreadableError
+
+    label = "stdin" if file == STDIN else file
+    try:
+        if file == STDIN:
+            return read(Source(sys.stdin.buffer), label)  # type: ignore[arg-type]  # it is a BufferedReader
+        with Path(file).open("rb") as stream:
+            return read(Source(stream), label)
+    except UnreadableError as error:
+        raise CommandError(f"{label} {error}", error.hint, INCOMPLETE) from None
+    except OSError as error:
+        raise CommandError(f"cannot read {label}: {error.strerror or error}", None, INCOMPLETE) from None
+
+
+def _judged(saved: Saved, name: str, config: Config | None, as_node: str | None) -> Report:
+    from ..node.diagnose import engine
+    from ..node.report import Report
+    from .fleet import target
+
+    began, clock = time.time(), time.monotonic()
+    if config and as_node and as_node not in config.nodes:
+        raise CommandError(f"--as {as_node}: {config.path} has no such node", "see cluster.nodes there")
+    wanted = target(as_node or name, config)
+    chosen = [check for check in engine.registry() if saved.tells(check)]
+    expected = wanted.expected._replace(nics=wanted.expected.nics or saved.expected.nics)
+    findings = engine.run(saved.seen, expected, wanted.overrides, chosen)
+    return Report(as_node or name, began, time.monotonic() - clock, inventory=saved.seen, findings=findings)

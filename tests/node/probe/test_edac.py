@@ -1,0 +1,12 @@
+from typing import Any
+
+from brctl.node.facts import MemoryController
+from brctl.node.probe.edac import read
+
+
+def test_edac(machine: Any) -> None:
+    folder = "/sys/devices/system/edac/mc/"
+    files = {folder + "mc0/ce_count": "12\n", folder + "mc0/ue_count": "1\n", folder + "power/runtime": "x\n"}
+    assert read(machine(files)) == (MemoryController("mc0", 12, 1),)
+    assert read(machine({})) is None
+    assert read(machine({folder + "power/runtime": "x\n"})) is None
