@@ -29,7 +29,7 @@ def main() -> None:
     sampler = Sampler(host)
     sampler.tick(first=True)
     time.sleep(0.2)
-    samples = tuple(sample for block in sampler.tick(first=False).blocks for sample in block.samples())
+    samples = tuple(sample for block in sampler.tick(first=False).blocks for sample in block.samples)
     pen = ink(Console(file=io.StringIO(), force_terminal=True, color_system="truecolor"), "utf-8")
     print(f"{len(samples)} samples a node; milliseconds of CPU, best / median of {RUNS}")
     for count in [int(text) for text in sys.argv[1:]] or [1, 128, 1024]:

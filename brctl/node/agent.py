@@ -98,7 +98,7 @@ def _sample(host: Host, request: Request, began: float, clock: float) -> Report:
         return Report(request.node, began, time.monotonic() - clock, host.mock, notes=notes)
     samples = sampler.Sampler(host, request.sampling, _gpus(request))
     tick = samples.tick(first=True)
-    found = tuple(sample for block in tick.blocks for sample in block.samples())
+    found = tuple(sample for block in tick.blocks for sample in block.samples)
     elapsed = time.monotonic() - clock
     return Report(request.node, tick.at, elapsed, host.mock, notes=tick.notes, series=samples.series, samples=found)
 

@@ -230,7 +230,7 @@ def test_version(said: Said) -> None:
 NOTHING = {
     "monitor: {interval: 0s}": "monitor.interval: 0s is out of range (more than 0: 5s)",
     "monitor: {interval: 367d}": "monitor.interval: 367d is out of range (at most 366d)",
-    "monitor: {collectors: {a: {every: 0ms}}}": "monitor.collectors.a.every: 0ms is out of range (more than 0: 5s)",
+    "monitor: {collectors: {cpu: {every: 0ms}}}": "monitor.collectors.cpu.every: 0ms is out of range (more than 0: 5s)",
     "transport: {command_timeout: 0.0s}": "transport.command_timeout: 0.0s is out of range (more than 0: 5s)",
     "transport: {connect_timeout: 0s}": "transport.connect_timeout: 0s is out of range (more than 0: 5s)",
     "hardware: {all: {memory: 0B}}": "hardware.all.memory: 0B is out of range (more than 0: 64MiB)",

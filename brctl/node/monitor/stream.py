@@ -50,6 +50,7 @@ class Block(NamedTuple):
     state: State
     at: float
 
+    @property
     def samples(self) -> Tuple[Sample, ...]:
         none = State.UNSUPPORTED if self.state is State.MEASURED else self.state
         return tuple(

@@ -114,7 +114,7 @@ def sampler(host: Host, *collectors: Collector, **more: Any) -> Sampler:
 
 def seen(tick: Tick) -> Dict[Any, Sample]:
     """By name and labels; a single label stands for itself."""
-    samples = [sample for block in tick.blocks for sample in block.samples()]
+    samples = [sample for block in tick.blocks for sample in block.samples]
     return {(sample.series[len("brctl_") :], *sample.labels): sample for sample in samples}
 
 
@@ -231,7 +231,7 @@ def test_a_clock_that_jumps_changes_no_rate(monkeypatch: pytest.MonkeyPatch) -> 
         while lane.busy:
             pass
         block = samples._of_host[0].unit.block(wall, clock[0], clock[0])
-        found.append(block.samples() if block else ())
+        found.append(block.samples if block else ())
         clock[0] += 2.0
     assert [[sample.value for sample in samples] for samples in found] == [[], [50.0], [50.0]]
     assert found[1][0].at == 1e9 + 86400, "when it was read is told by the clock as it was"
@@ -417,6 +417,6 @@ def test_an_end_that_is_to_come() -> None:
 def test_what_the_sampler_says_of_itself_is_declared() -> None:
     tick = sampler(Host(Library("A")), of_gpu(), of_host("x", lambda: 1.0)).tick(first=True)
     declared = {series.name: series for series in own.SERIES}
-    for sample in tick.blocks[0].samples():
+    for sample in tick.blocks[0].samples:
         assert len(sample.labels) == len(declared[sample.series].labels)
     assert value(tick, "monitor_cpu_seconds_total", "agent") > 0

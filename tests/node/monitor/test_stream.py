@@ -39,7 +39,7 @@ def test_the_first_tick_has_all_and_the_next_what_has_changed() -> None:
                                       [1, 0, 0, [[1]], [0.5]]], [], []]  # fmt: skip
     assert payloads[1] == [11.0, [], [], [[0, 0, 0, [2], [51]], [1, 0]], []]
     for report, tick in zip(reports, (first, second)):
-        assert report.samples == tuple(sample for block in tick for sample in block.samples())
+        assert report.samples == tuple(sample for block in tick for sample in block.samples)
     assert reports[1].node == "n1"
     assert reports[1].time == 11.0
 
@@ -139,6 +139,6 @@ def test_the_other_end_sees_what_was_measured(ticks: List[Dict[str, Any]]) -> No
             told = tuple(values) if state is State.MEASURED else (None,) * len(values)
             blocks.append(Block(name, (), slots, told, state, 100.0 + number))
         report = follower.follow(packer.pack(100.0 + number, blocks, ("note",)))
-        wanted = {sample[:2]: sample for block in blocks for sample in block.samples()}
+        wanted = {sample[:2]: sample for block in blocks for sample in block.samples}
         assert {sample[:2]: sample for sample in report.samples} == wanted
         assert report.notes == ("note",)

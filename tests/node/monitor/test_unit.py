@@ -31,7 +31,7 @@ def test_between_two_runs_it_is_the_same_block() -> None:
     second = unit.block(0.0, 0.0, 0.0)
     assert second is not None
     assert second.slots is first.slots
-    assert [sample.state for sample in second.samples()] == [State.MEASURED]
+    assert [sample.state for sample in second.samples] == [State.MEASURED]
 
 
 def test_one_that_has_nothing_to_tell_has_no_block() -> None:
