@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
+from ..node.codec import encode
 from ..node.diagnose import GROUPS, Check
 from ..node.diagnose import xid as policy
-from ..node.codec import encode
 from ..node.report import SCHEMA_VERSION
 from .terminal import STYLES, Column, Terminal
 

@@ -8,9 +8,9 @@ import pytest
 
 from brctl.mock.machines import load
 from brctl.node import agent
+from brctl.node.codec import dumps, loads
 from brctl.node.frame import Frame, Unpacker, pack
 from brctl.node.monitor.stream import Follower
-from brctl.node.codec import dumps, loads
 from brctl.node.report import Report, State
 from brctl.node.request import Request, Sampling
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brctl.node.codec import InvalidReportError
 from brctl.node.monitor import stream
 from brctl.node.monitor.stream import Block, Follower, Packer, short
-from brctl.node.codec import InvalidReportError
 from brctl.node.report import Report, Series, State
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "", "", "t")
