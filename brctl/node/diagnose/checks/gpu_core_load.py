@@ -58,8 +58,8 @@ CHECK = Check(
             "least_ticks",
             5000,
             "ticks",
-            "The kernel counts in hundredths of a second on each CPU. Half a second on a hundred CPUs is the least that "
-            "is no mere burst: the level `quick` does not tell.",
+            "The kernel counts in hundredths of a second on each CPU. Half a second on a hundred CPUs is the least "
+            "that is no mere burst: the level `quick` does not tell.",
         ),
     ),
     reads=("gpus",),
