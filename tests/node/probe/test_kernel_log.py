@@ -13,7 +13,8 @@ from brctl.node.probe.kernel_log import JOURNAL, MOST_EVENTS, parse, read
 XID = "NVRM: Xid (PCI:0000:3b:00): {}, pid='<unknown>', name=<unknown>, x"
 BOOT = "[    0.000000] Linux version 6.8.0 (a@b)"
 DRIVER = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Release Build"
-FULL = " ".join(JOURNAL)
+FULL = " ".join((*JOURNAL[:2], "--boot", *JOURNAL[2:]))
+BEFORE = FULL.replace("--boot", "--boot=-1")
 
 
 def of(*lines: str) -> KernelLog:
@@ -156,6 +157,18 @@ def test_the_journal_where_the_ring_may_not_be_read(machine: Any) -> None:
         with pytest.raises(PermissionError) as raised:
             journal(machine, closed, answer)
         assert (raised.value.errno, raised.value.filename) == (errno.EPERM, "/dev/kmsg")
+
+
+def test_what_the_boot_before_had_of_the_same(machine: Any) -> None:
+    ring = {"/dev/kmsg": "6,0,5,-;Linux version 6\n4,1,6,-;" + XID.format(48) + "\n"}
+    before = "[9.0] gpu001 kernel: " + XID.format(48) + "\n"
+    before += "[9.5] gpu001 kernel: INFO: task cp:1 blocked for more than 120 seconds.\n"
+    log = read(machine(ring, commands={BEFORE: {"stdout": before}}))
+    assert log
+    assert xids(log) == [(48, 1, True, 1), (48, 1, False, 0)]
+    assert (log.source, log.complete, log.begins) == ("/dev/kmsg", True, "0.000005")
+    clean = {"/dev/kmsg": "6,0,5,-;Linux version 6\n"}
+    assert read(machine(clean, commands={BEFORE: {"stdout": before}})) == KernelLog("/dev/kmsg", True, "0.000005", ())
 
 
 def test_no_log_at_all(machine: Any) -> None:
