@@ -7,19 +7,23 @@ from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
 from brctl.node.report import (
     HOST,
     SCHEMA_VERSION,
+    Change,
     Evidence,
     Finding,
     InvalidReportError,
     Mock,
     NodeError,
+    Outcome,
     Report,
     Status,
+    Transaction,
     decode,
     dumps,
     encode,
     loads,
 )
 
+CHANGE = Change("nic-mtu", HOST, "mtu", Outcome.CAPPED, "9000", "1500", effects=("a link that bounces",))
 FULL = Report(
     node="gpu001",
     time=1.5,
@@ -32,6 +36,8 @@ FULL = Report(
     ),
     findings=(Finding("gpu-count", Status.CRIT, HOST, "7 of 8", (Evidence("a", "b", "c"),), "do", None, "fold"),),
     errors=(NodeError("died", "why"),),
+    changes=(CHANGE,),
+    transactions=(Transaction("20260102-030405", "done", 1.5, "op", "b", "abc", (CHANGE,)),),
 )
 
 
@@ -109,7 +115,8 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     """Within one schema version fields are only added: a failure here is a broken promise, unless it is an addition."""
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
-        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "bundle", "schema_version",
+        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "changes",
+        "transactions", "bundle", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
@@ -122,3 +129,11 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     assert list(plain["findings"][0]) == [
         "check", "status", "subject", "summary", "evidence", "remedy", "reason", "fold",
     ]  # fmt: skip
+    change = [
+        "setting", "subject", "key", "outcome", "wanted", "live", "before", "boot", "boot_source", "reason", "effects",
+        "source", "fold",
+    ]  # fmt: skip
+    assert list(plain["changes"][0]) == change
+    (transaction,) = plain["transactions"]
+    assert list(transaction) == ["id", "state", "time", "who", "boot_id", "config_hash", "changes"]
+    assert list(transaction["changes"][0]) == change
