@@ -25,7 +25,7 @@ from compose_parts import (
     sysctl_files,
     system_files,
 )
-from compose_tune import distribution_files, kept_files
+from compose_tune import distribution_files, kept_files, persistenced_files
 
 _DAY_S = 86400.0
 
@@ -125,6 +125,7 @@ def machine(node: Node) -> dict[str, Any]:
             **sysctl_files(node.sysctls),
             **distribution_files(node.release, node.cpu),
             **kept_files(node.sysctls),
+            **(persistenced_files(bool(node.board.get("persistence_mode"))) if node.gpus else {}),
             "/proc/self/mounts": _MOUNTS + node.mounts,
             **pci_files(devices[address] for address in sorted(devices)),
             **{path: entry for interface in node.interfaces for path, entry in interface_files(interface).items()},
