@@ -31,9 +31,13 @@ def files(_ctx: typer.Context, incomplete: str) -> Values:
     return [(incomplete, FILES)]
 
 
-def forms(_ctx: typer.Context, _incomplete: str) -> Values:
-    """The forms of output."""
-    return FORMS
+def forms(ctx: typer.Context, _incomplete: str) -> Values:
+    """The forms of output; `brctl monitor` itself has others."""
+    if ctx.info_name != "monitor":
+        return FORMS
+    from .monitor import FORMS as OF_MONITOR
+
+    return OF_MONITOR
 
 
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:
