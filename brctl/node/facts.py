@@ -33,6 +33,8 @@ from .host_facts import (
     IommuDomain,
     MemoryController,
     MemoryLock,
+    NicCounter,
+    NicCounters,
     NodeTime,
     Peermem,
     Task,
@@ -72,6 +74,8 @@ __all__ = [
     "MemoryLock",
     "Mount",
     "Nic",
+    "NicCounter",
+    "NicCounters",
     "NodeTime",
     "NumaNode",
     "PciDevice",
@@ -274,3 +278,5 @@ class Inventory(NamedTuple):
     """Mount points that are meant to be writable."""
     tasks: Optional[Tasks] = None
     cpu_times: Optional[Tuple[NodeTime, ...]] = None
+    nic_counters: Optional[Tuple[NicCounters, ...]] = None
+    """Of the NICs with RDMA."""

@@ -25,6 +25,7 @@ from . import (
     memory,
     mounts,
     net,
+    nic_counters,
     numa,
     pci,
     peermem,
@@ -50,6 +51,7 @@ _COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("memory_controllers", edac.read),
     ("tasks", tasks.read),
     ("cpu_times", cpu_time.read),
+    ("nic_counters", nic_counters.read),
 )
 """What has counters, besides the GPUs, or changes from moment to moment, and is read again for a second sample."""
 _HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (

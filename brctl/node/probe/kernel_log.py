@@ -145,7 +145,9 @@ class _Tally:
     def events(self) -> Tuple[LogEvent, ...]:
         """In the order of the first time, with what is past marked."""
         return tuple(
-            event._replace(count=max(1, event.count), boot=self._boot - event.boot, past=self._is_past(key, event))
+            event._replace(
+                occurrences=max(1, event.occurrences), boot=self._boot - event.boot, past=self._is_past(key, event)
+            )
             for key, event in self._found.items()
         )
 
@@ -160,7 +162,7 @@ def _first(found: Sighting, record: Record, boot: int) -> LogEvent:
     return LogEvent(
         kind=found.kind,
         text=_text(found.text or record.message),
-        count=0 if found.echo else 1,
+        occurrences=0 if found.echo else 1,
         first=record.when,
         last=record.when,
         first_s=record.seconds,
@@ -179,9 +181,9 @@ def _more(known: LogEvent, found: Sighting, record: Record) -> LogEvent:
     event = known._replace(detail=known.detail or found.detail, process=known.process or found.process)
     if found.echo and _is_near(known, record):
         return event
-    if known.count == 0 and not found.echo:  # what was announced is told now
+    if known.occurrences == 0 and not found.echo:  # what was announced is told now
         event = event._replace(text=_text(found.text or record.message), pid=found.pid)
-    return event._replace(count=known.count + 1, last=record.when, last_s=record.seconds)
+    return event._replace(occurrences=known.occurrences + 1, last=record.when, last_s=record.seconds)
 
 
 def _is_near(known: LogEvent, record: Record) -> bool:

@@ -33,6 +33,8 @@ from brctl.node.facts import (
     MemoryLock,
     Mount,
     Nic,
+    NicCounter,
+    NicCounters,
     NodeTime,
     NumaNode,
     PciDevice,
@@ -183,6 +185,7 @@ def condition() -> Dict[str, Any]:
         "filesystems": (Filesystem("/", "/dev/nvme0n1p2", "ext4", 400 * GIB, 1300 * GIB, 10**8, 10**6),),
         "fstab": ("/",),
         "tasks": Tasks(2000, 0, ()),
+        "nic_counters": (NicCounters("ens1np0", 100.0, (NicCounter("rx_discards_phy", 5),)),),
         "cpu_times": (NodeTime(0, 10**6, 10**8), NodeTime(1, 10**6, 10**8)),
     }
 
