@@ -43,8 +43,4 @@ def test_nothing_in_it_is_for_others() -> None:
 
 
 def test_it_is_small() -> None:
-<<<<<<< HEAD
-    assert len(Bundle().transfer) < 400_000
-=======
     assert len(Bundle().transfer) < 500_000
->>>>>>> diag
