@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,6 +74,21 @@ def test_every_node_answers_and_keeps_the_agent(cluster: Cluster) -> None:
     assert again.code == 0
     assert kept == cluster.on(7, "find", CACHE, "-maxdepth", "1", "-printf", "%f %m %u\n").split()
     assert [kept[0], kept[1], kept[2], len(kept[3]), *kept[4:]] == ["brctl", "700", "root", 64, "700", "root"]
+    _all_ended(cluster)
+
+
+def test_nodes_tell_tick_after_tick_and_nothing_is_left_behind(cluster: Cluster) -> None:
+    config = cluster.config("")
+    stream = ["-c", str(config), "-w", "gpu[1-4]", "monitor", "--interval", "500ms", "-o", "jsonl"]
+    with cluster.popen(sys.executable, "-m", "brctl", *stream) as child:
+        heard: set[str] = set()
+        for line in map(json.loads, child.stdout):
+            heard |= {line["node"]} if line["samples"] else set()
+            if len(heard) == 4:
+                break
+        child.terminate()
+        child.stdout.read()
+        assert child.wait(10) == 0
     _all_ended(cluster)
 
 
