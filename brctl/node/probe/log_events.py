@@ -73,6 +73,10 @@ class Sighting(NamedTuple):
     """The kernel says so once more, or first: it is no further occurrence next to one."""
 
 
+_STACK_LINES = 60
+"""Of a hung task; the driver is among the first."""
+
+
 class Message(NamedTuple):
     text: str
     after: Tuple[str, ...] = ()
@@ -87,6 +91,13 @@ def sighting(told: Message) -> Optional[Sighting]:
             if found:
                 return found
     return None
+
+
+def lines_after(text: str) -> int:
+    """How many of the messages that follow are looked at with this one: none of most, for there may be a million."""
+    if text.startswith("INFO: task "):
+        return _STACK_LINES
+    return 3 if text.startswith("NVRM: The NVIDIA GPU ") or "PCIe Bus Error: " in text else 0
 
 
 def is_driver_start(message: str) -> bool:
