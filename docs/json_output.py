@@ -9,17 +9,18 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from brctl.fleet import discover, drain, listing
 from brctl.node import facts, report
+from brctl.node.diagnose import manual, ranking
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (facts, report, discover, drain, listing)
+_MODULES = (facts, report, discover, drain, listing, ranking, manual)
 _KINDS = {name: kind for module in _MODULES for name, kind in vars(module).items() if isinstance(kind, type)}
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of what `--output json` prints for the commands of node-manager."""
     definitions: dict[str, Any] = {}
-    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery)
-    reports, row, outcome, discovery = (_define(kind, definitions) for kind in kinds)
+    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery, ranking.Answer)
+    reports, row, outcome, discovery, answer = (_define(kind, definitions) for kind in kinds)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brctl output",
@@ -33,6 +34,7 @@ def schema() -> dict[str, Any]:
             "nodes": {"type": "array", "items": {"anyOf": [row, outcome]}},
             "drained": {"type": "array", "items": outcome},
             "discovery": discovery,
+            "answers": {"type": "array", "items": answer},
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -66,6 +68,7 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
 
 - of `node-manager show` and `check`: `reports`, one [Report](#report) a node, never folded; with `check --act` also
   `drained`, one [Outcome](#outcome) a node that is critical; with `check --discover` also `discovery`;
+- of `diagnose run`: `reports`; of `diagnose symptom` also `answers`, one [Answer](#answer) a node;
 - of `node-manager list`: `nodes`, one [Row](#row) each;
 - of `node-manager drain` and `resume`: `nodes`, one [Outcome](#outcome) each;
 - of `node-manager discover`: `discovery`, a [Discovery](#discovery).
