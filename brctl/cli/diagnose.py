@@ -25,6 +25,13 @@ class Level(str, Enum):
     full = "full"
 
 
+LEVEL = typer.Option(Level.quick, "--level", help="quick looks twice 100 ms apart, full --interval apart.")
+INTERVAL = typer.Option(None, "--interval", metavar="TIME", help="Of --level full: 5s, 1m.  [5s]")
+BASELINE = typer.Option(
+    None, "--baseline", metavar="FILE", help="The JSON of an earlier run, whose counters are compared too."
+)
+
+
 @app.command(cls=Command)
 def run(
     ctx: typer.Context,
@@ -38,11 +45,9 @@ def run(
     skip: list[str] = typer.Option(
         [], "--skip", metavar="ID|GROUP", help="Without these.", autocompletion=completion("checks")
     ),
-    level: Level = typer.Option(Level.quick, "--level", help="quick looks twice 100 ms apart, full --interval apart."),
-    interval: str | None = typer.Option(None, "--interval", metavar="TIME", help="Of --level full: 5s, 1m.  [5s]"),
-    baseline: Path | None = typer.Option(
-        None, "--baseline", metavar="FILE", help="The JSON of an earlier run, whose counters are compared too."
-    ),
+    level: Level = LEVEL,
+    interval: str | None = INTERVAL,
+    baseline: Path | None = BASELINE,
     fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
 ) -> None:
@@ -67,6 +72,45 @@ def run(
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
     raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
+
+
+@app.command(cls=Command)
+def symptom(
+    ctx: typer.Context,
+    which: str = typer.Argument(
+        metavar="SYMPTOM", help="nan-loss, slow-node, ...: `diagnose list`.", autocompletion=completion("symptoms")
+    ),
+    level: Level = LEVEL,
+    interval: str | None = INTERVAL,
+    baseline: Path | None = BASELINE,
+    fail_on: FailOn | None = FAIL_ON,
+    strict: bool = STRICT,
+) -> None:
+    """Say what causes a symptom: each cause with what speaks for it, against it, and what could not be read.
+
+    Every check runs as in `diagnose run`. Where the evidence does not do, no cause is named: it says what is missing.
+    """
+    from .. import render
+    from ..node.diagnose import ranking
+    from . import diagnose_run as asking
+    from .session import session
+    from .verdict import exit_code, plugin_code
+
+    form = common(ctx).form(*FORMS, *MORE_FORMS)
+    card = asking.card_of(which)
+    apart_s = asking.interval_s(level.value, interval)
+    earlier = asking.baseline(baseline) if baseline else {}
+    with session(ctx) as asked:
+        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
+        reports = asked.ask(
+            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, (), apart_s, earlier)
+        )
+    answers = [ranking.answer(card, report) for report in reports]
+    judged = [report._replace(findings=ranking.told(it)) for report, it in zip(reports, answers, strict=True)]
+    code = exit_code(judged, fail_on.value if fail_on else asked.fail_on, strict)
+    render.answers(reports, answers, card, form, asked.common.quiet, asked.common.verbose)
+    ended = finish(asked.common, reports, form, code)
+    raise typer.Exit(plugin_code(judged) if form == "nagios" else ended)
 
 
 app.command(cls=FleetCommand)(comm)

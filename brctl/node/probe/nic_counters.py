@@ -19,6 +19,7 @@ _KEPT = re.compile(
     r"|rx_out_of_buffer|link_down_events_phy)\Z"
 )
 """Of some 1500."""
+_VALUE = re.compile(r"[0-9]{1,19}\Z")
 
 
 def read(host: Host) -> Optional[Reading]:
@@ -36,9 +37,7 @@ def read(host: Host) -> Optional[Reading]:
 def parse(text: str) -> Tuple[NicCounter, ...]:
     """Of `ethtool -S`, those that are kept."""
     pairs = (line.strip().partition(": ") for line in text.splitlines())
-    return tuple(
-        NicCounter(name, int(value)) for name, _, value in pairs if _KEPT.match(name) and value.strip().isdigit()
-    )
+    return tuple(NicCounter(name, int(value)) for name, _, value in pairs if _KEPT.match(name) and _VALUE.match(value))
 
 
 def _ask(row: Row, host: Host) -> None:
