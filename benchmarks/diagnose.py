@@ -81,7 +81,12 @@ def _cards() -> bool:
     first, three = (sum(place is not None and place < top for place in places) / len(places) for top in (1, 3))
     print(f"cards: {len(places)} faults; the cause is first: {first:.3f}; among the first three: {three:.3f}")
     print(f"cards: {len(answers)} answers about {len(healthy)} healthy machines; a cause is named in {len(alarms)}")
-    return first < 0.98 or bool(alarms)
+    began = time.process_time()
+    for _ in range(NODES):
+        ranking.answer(card("slow-node"), healthy[0])
+    spent = time.process_time() - began
+    print(f"cards: {NODES} Reports answered in {spent:.2f} s (bound {JUDGED_S} s), by the card with most causes")
+    return first < 0.98 or bool(alarms) or spent > JUDGED_S
 
 
 def _judge() -> bool:
