@@ -213,6 +213,8 @@ def _weighed(cause: PossibleCause, seen: _Seen) -> Ranked:
     worst = score + sum(min(0.0, *(fact.weight for fact in cause.facts if fact.check == check)) for check in unread)
     blocked = any(one.kind != "absent" and one.check not in seen.optional for one in missing)
     verdict = _verdict(score, worst, bool(speaks_for), blocked)
+    if verdict is Verdict.OPEN and not missing:
+        verdict = Verdict.UNLIKELY  # all was read, and told of something else
     explains = tuple(_explains(cause, speaks_for, seen)) if speaks_for else ()
     return Ranked(
         cause.id, cause.title, verdict, score, speaks_for, against, missing, explains, cause.tests, cause.fixes
