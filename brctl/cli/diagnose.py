@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,6 +16,11 @@ from .diagnose_comm import comm
 from .errors import tell
 from .files import refuse, write
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
+
+if TYPE_CHECKING:
+    from ..node.report import Report
+    from .fleet import FleetSession
+    from .session import Session
 
 app = typer.Typer(cls=Group, help="The evidence about a machine, also for those who cannot log in to it.")
 
@@ -55,18 +62,11 @@ def run(
     from .. import render
     from . import diagnose_run as asking
     from .fleet import compared
-    from .session import session
     from .verdict import exit_code, plugin_code
 
     form = common(ctx).form(*FORMS, *MORE_FORMS)
     checks = asking.chosen(only, skip) if only or skip else ()
-    apart_s = asking.interval_s(level.value, interval)
-    earlier = asking.baseline(baseline) if baseline else {}
-    with session(ctx) as asked:
-        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
-        reports = asked.ask(
-            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
-        )
+    asked, reports = _looked(ctx, form, checks, level, interval, baseline)
     reports = asking.within(compared(asked.config, asked.targets, reports), checks)
     code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
     render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
@@ -93,18 +93,11 @@ def symptom(
     from .. import render
     from ..node.diagnose import ranking
     from . import diagnose_run as asking
-    from .session import session
     from .verdict import exit_code, plugin_code
 
     form = common(ctx).form(*FORMS, *MORE_FORMS)
     card = asking.card_of(which)
-    apart_s = asking.interval_s(level.value, interval)
-    earlier = asking.baseline(baseline) if baseline else {}
-    with session(ctx) as asked:
-        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
-        reports = asked.ask(
-            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, (), apart_s, earlier)
-        )
+    asked, reports = _looked(ctx, form, (), level, interval, baseline)
     answers = [ranking.answer(card, report) for report in reports]
     judged = [report._replace(findings=ranking.told(it)) for report, it in zip(reports, answers, strict=True)]
     code = exit_code(judged, fail_on.value if fail_on else asked.fail_on, strict)
@@ -113,7 +106,28 @@ def symptom(
     raise typer.Exit(plugin_code(judged) if form == "nagios" else ended)
 
 
+<<<<<<< HEAD
 app.command(cls=FleetCommand)(comm)
+=======
+def _looked(
+    ctx: typer.Context, form: str, checks: tuple[str, ...], level: Level, interval: str | None, baseline: Path | None
+) -> tuple[Session | FleetSession, Sequence[Report]]:
+    """The run, and what these checks (all, if none is given) find on each node. Raises CommandError, ConfigError."""
+    from .. import render
+    from . import diagnose_run as asking
+    from .session import session
+
+    apart_s = asking.interval_s(level.value, interval)
+    earlier = asking.baseline(baseline) if baseline else {}
+    with session(ctx) as asked:
+        asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
+        reports = asked.ask(
+            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
+        )
+    return asked, reports
+
+
+>>>>>>> diag
 app.command("log", cls=Command)(diagnose_log.log)
 app.command("explain", cls=Command)(diagnose_log.explain)
 app.command("list", cls=Command)(diagnose_log.list_)

@@ -61,13 +61,19 @@ def _cause(terminal: Terminal, cause: Ranked, width: int, verbose: bool, decided
     terminal.hanging(head, cause.title, head.cell_len)
     for line in _heard(cause.speaks_for, verbose):
         _labelled(terminal, "for", line)
-    for text in _heard(cause.against, verbose) if verbose else [_joined(cause.against)] if cause.against else ():
+    for text in _heard(cause.against, verbose) if verbose else filter(None, [_joined(cause.against)]):
         _labelled(terminal, "against", text)
+    if not (cause.speaks_for or cause.against or cause.missing):
+        _labelled(terminal, "against", "all of its evidence was read, and tells of something else")
     for why, checks in _missing(cause, verbose).items():
         _labelled(terminal, "missing", Text.assemble((", ".join(checks), "magenta"), f": {why}"))
     for text in cause.explains:
         _labelled(terminal, "explains", text)
-    if verbose or not decided or cause.speaks_for:
+    if (
+        verbose
+        or cause.verdict in (Verdict.LIKELY, Verdict.POSSIBLE)
+        or (cause.verdict is Verdict.OPEN and not decided)
+    ):
         _advice(terminal, cause, verbose)
     return None
 
@@ -97,10 +103,11 @@ def _joined(ones: Sequence[Heard]) -> str:
 
 
 def _missing(cause: Ranked, verbose: bool) -> dict[str, list[str]]:
-    """Checks by the reason why they tell nothing. What a machine has not is told where it leaves a cause open."""
+    """Checks by the reason why they tell nothing. What a machine has not is told where that leaves a cause open."""
     found: dict[str, list[str]] = {}
+    silent = cause.verdict is Verdict.OPEN and not cause.against
     for missing in cause.missing:
-        if missing.kind != "absent" or verbose or not cause.against:
+        if missing.kind != "absent" or verbose or silent:
             found.setdefault(missing.why, []).append(missing.check)
     return found
 

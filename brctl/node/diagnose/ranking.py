@@ -6,7 +6,7 @@ where all of its evidence could be read, and speaks against it. Else it stays op
 
 import re
 from enum import Enum
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..report import HOST, Cause, Evidence, Finding, Report, Status, Subject
 from . import fold
@@ -93,13 +93,15 @@ class Answer(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    findings: Sequence[Finding]
-    card: Card
-    explained: FrozenSet[Finding]
+    by_check: Mapping[str, Sequence[Finding]]
+    evidence: FrozenSet[str]
+    """The checks of the card."""
+    optional: Sequence[str]
+    explained: FrozenSet[Finding] = frozenset()
     """By a likelier cause."""
 
-    def of(self, check: str) -> Tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.check == check)
+    def of(self, check: str) -> Sequence[Finding]:
+        return self.by_check.get(check, ())
 
     def state(self, finding: Finding) -> str:
         """BAD, NOTED, PASS, HUNG; `explained`, `unread` or `absent`."""
@@ -108,7 +110,7 @@ class _Seen(NamedTuple):
         if finding.reason:
             return HUNG if finding.reason == "hung" and not finding.cause else "unread"
         if finding.cause:
-            return "explained" if finding.cause.check in self.card.checks() else BAD
+            return "explained" if finding.cause.check in self.evidence else BAD
         return _STATES.get(finding.status, "absent")
 
     def in_part(self) -> bool:
@@ -165,33 +167,37 @@ def _line(cause: Ranked) -> str:
 
 def _ranked(card: Card, findings: Sequence[Finding]) -> Tuple[Ranked, ...]:
     """The likeliest first; what it masks speaks for none of the others."""
-    left, found = list(card.causes), []  # type: List[PossibleCause], List[Ranked]
-    explained: FrozenSet[Finding] = frozenset()
+    by_check: Dict[str, List[Finding]] = {}
+    for finding in findings:
+        by_check.setdefault(finding.check, []).append(finding)
+    seen = _Seen(by_check, card.checks(), card.needs.optional)
+    left = [(cause, _weighed(cause, seen)) for cause in card.causes]
+    found: List[Ranked] = []
     while left:
-        seen = _Seen(findings, card, explained)
-        weighed = {cause: _weighed(cause, seen) for cause in left}
-        likely = {cause: one for cause, one in weighed.items() if one.verdict is Verdict.LIKELY}
-        hidden = {cause: frozenset(_masked(cause, one.speaks_for, findings)) for cause, one in likely.items()}
-        best = min(left, key=lambda cause: _order(weighed[cause], frozenset().union(*hidden.values())))
-        explained |= hidden.get(best, frozenset())
-        found.append(weighed[best])
+        likely = [(cause, one) for cause, one in left if one.verdict is Verdict.LIKELY]
+        hidden = {cause.id: frozenset(_masked(cause, one.speaks_for, seen)) for cause, one in likely}
+        parts = {(finding.check, finding.subject) for masked in hidden.values() for finding in masked}
+        best = min(left, key=lambda pair: _order(pair[1], parts))
         left.remove(best)
+        found.append(best[1])
+        if hidden.get(best[0].id):
+            seen = seen._replace(explained=seen.explained | hidden[best[0].id])
+            left = [(cause, _weighed(cause, seen)) for cause, _ in left]
     return tuple(found)
 
 
-def _order(cause: Ranked, hidden: FrozenSet[Finding]) -> Tuple[int, bool, float]:
+def _order(cause: Ranked, masked: Collection[Tuple[str, Subject]]) -> Tuple[int, bool, float]:
     """What merely follows from another likely cause comes after it; what nothing speaks for has the card's order."""
-    parts = {(finding.check, finding.subject) for finding in hidden}
-    follows = all((one.check, one.subject) in parts for one in cause.speaks_for)
+    follows = all((one.check, one.subject) in masked for one in cause.speaks_for)
     return list(Verdict).index(cause.verdict), follows, -cause.score if cause.speaks_for else 0.0
 
 
-def _masked(cause: PossibleCause, speaks_for: Sequence[Heard], findings: Sequence[Finding]) -> Iterator[Finding]:
+def _masked(cause: PossibleCause, speaks_for: Sequence[Heard], seen: _Seen) -> Iterator[Finding]:
     parts = {one.subject for one in speaks_for}
     mine = {(one.check, one.subject) for one in speaks_for}
-    for finding in findings:
+    for finding in (finding for check in cause.masks for finding in seen.of(check)):
         bad = finding.status in (Status.WARN, Status.CRIT) and (finding.check, finding.subject) not in mine
-        if bad and finding.check in cause.masks and (HOST in parts or finding.subject in parts):
+        if bad and (HOST in parts or finding.subject in parts):
             yield finding
 
 
@@ -205,9 +211,11 @@ def _weighed(cause: PossibleCause, seen: _Seen) -> Ranked:
     score = PRIOR + sum(_once(heard).values())
     unread = {one.check for one in missing if one.kind == "unread"}
     worst = score + sum(min(0.0, *(fact.weight for fact in cause.facts if fact.check == check)) for check in unread)
-    blocked = any(one.kind != "absent" and one.check not in seen.card.needs.optional for one in missing)
+    blocked = any(one.kind != "absent" and one.check not in seen.optional for one in missing)
     verdict = _verdict(score, worst, bool(speaks_for), blocked)
-    explains = tuple(_explains(cause, speaks_for, seen.findings)) if speaks_for else ()
+    if verdict is Verdict.OPEN and not missing:
+        verdict = Verdict.UNLIKELY  # all was read, and told of something else
+    explains = tuple(_explains(cause, speaks_for, seen)) if speaks_for else ()
     return Ranked(
         cause.id, cause.title, verdict, score, speaks_for, against, missing, explains, cause.tests, cause.fixes
     )
@@ -263,10 +271,11 @@ def _missing(check: str, seen: _Seen, may_hang: bool) -> Iterator[Missing]:
         yield Missing(check, "not of the GPUs that do not answer", "part")
 
 
-def _explains(cause: PossibleCause, speaks_for: Sequence[Heard], findings: Sequence[Finding]) -> Iterator[str]:
-    masked = frozenset(_masked(cause, speaks_for, findings))
+def _explains(cause: PossibleCause, speaks_for: Sequence[Heard], seen: _Seen) -> Iterator[str]:
     roots = {Cause(one.check, one.subject) for one in speaks_for}
-    follows = [one for one in findings if (one.cause in roots and one.reason is None) or one in masked]
+    findings = (finding for ones in seen.by_check.values() for finding in ones)
+    follows = [one for one in findings if one.cause in roots and one.reason is None]
+    follows += _masked(cause, speaks_for, seen)
     yield from dict.fromkeys("{}: {}".format(one.check, one.summary) for one in follows)
 
 

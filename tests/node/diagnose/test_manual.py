@@ -256,6 +256,14 @@ def test_the_words_of_a_finding_tell_causes_apart() -> None:
     assert not of(answer, "memory-errors").speaks_for
 
 
+def test_what_was_told_of_something_else_speaks_for_nothing() -> None:
+    answer = judged(card("nan-loss"), {"gpu-xid": BAD}, ("Xid 79",))
+    cause = of(answer, "program-fault")
+    assert (cause.verdict, cause.score, cause.speaks_for, cause.missing) == (Verdict.UNLIKELY, -2.0, (), ())
+    assert answer.conclusion is Conclusion.NONE
+    assert answer.beside == ("gpu-xid: Xid 79",)
+
+
 def test_an_answer_is_plain_data() -> None:
     answer = judged(card("gpu-lost"), {"gpu-driver": BAD})
     assert loads(Answer, dumps(answer)) == answer

@@ -24,7 +24,7 @@ CARD = Card(
             (Step("`dmesg | grep NVRM`, `dkms status`", "seconds", NOTHING),),
             (
                 Fix(
-                    "`modprobe nvidia`; after an upgrade of its packages, reboot",
+                    "`modprobe nvidia`; install its library where that is missing; after an upgrade, reboot",
                     "a reboot ends all jobs of the node",
                     "`brctl diagnose run --only gpu-driver` passes",
                 ),
