@@ -106,9 +106,6 @@ def symptom(
     raise typer.Exit(plugin_code(judged) if form == "nagios" else ended)
 
 
-<<<<<<< HEAD
-app.command(cls=FleetCommand)(comm)
-=======
 def _looked(
     ctx: typer.Context, form: str, checks: tuple[str, ...], level: Level, interval: str | None, baseline: Path | None
 ) -> tuple[Session | FleetSession, Sequence[Report]]:
@@ -127,7 +124,7 @@ def _looked(
     return asked, reports
 
 
->>>>>>> diag
+app.command(cls=FleetCommand)(comm)
 app.command("log", cls=Command)(diagnose_log.log)
 app.command("explain", cls=Command)(diagnose_log.explain)
 app.command("list", cls=Command)(diagnose_log.list_)
