@@ -77,17 +77,8 @@ def comm(
         return render.plain(_told(rails, level))
     if not force_busy:
         _refuse_busy(reports)
-    loaded_s = LOAD_S if level is Level.full else 0.0
-    results: dict[str, Result] = {}
-    for name, ends in rails.items():
-        if results and time.monotonic() > over_s:
-            given.warn(f"warning: the budget of {budget} is spent: {name} and later rails are not tested")
-            break
-        results[name] = _test(run, ends, loaded_s)
-    judged = _judged(run, reports, results)
-    for fault in dict.fromkeys(fault for result in results.values() for fault in result.tool_faults):
-        given.warn(f"warning: not measured: {fault}")
-    render.judged("diagnose comm", judged, form, given.quiet, given.verbose)
+    judged = _judged(run, reports, _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s))
+    render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     from .verdict import exit_code
 
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
@@ -153,6 +144,21 @@ def _refuse_busy(reports: Sequence[Report]) -> None:
 
 def _is_busy(report: Report) -> bool:
     return any(gpu.processes for gpu in (report.inventory.gpus if report.inventory else None) or ())
+
+
+def _tested(
+    given: Common, run: FleetSession, rails: Mapping[str, Mapping[str, Endpoint]], loaded_s: float, over_s: float
+) -> Mapping[str, Result]:
+    """By rail; none is begun after `over_s`."""
+    results: dict[str, Result] = {}
+    for name, ends in rails.items():
+        if results and time.monotonic() > over_s:
+            given.warn(f"warning: the budget is spent: {name} and later rails are not tested")
+            break
+        results[name] = _test(run, ends, loaded_s)
+    for fault in dict.fromkeys(fault for result in results.values() for fault in result.tool_faults):
+        given.warn(f"warning: not measured: {fault}")
+    return results
 
 
 def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> Result:

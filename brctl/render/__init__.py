@@ -71,10 +71,11 @@ def check(
     verbose: bool,
     outcomes: Sequence[Outcome] = (),
     found: Discovery | None = None,
+    command: str = "node-manager check",
 ) -> None:
     """The findings, worst first: of one node each, of many folded; what was done, and what was discovered with them."""
     if form != "table":
-        return _reports("node-manager check", reports, form, outcomes, found)
+        return _reports(command, reports, form, outcomes, found)
     from .terminal import Terminal
 
     terminal = Terminal()
@@ -161,21 +162,6 @@ def environment(reports: Sequence[Report], form: str, kind: str) -> None:
     from .environments import environments
 
     return environments(reports, kind)
-
-
-def judged(command: str, reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
-    """Findings that are no inventory's: worst first, of one node each, of many folded."""
-    if form != "table":
-        return _reports(command, reports, form)
-    from .terminal import Terminal
-
-    if len(reports) > 1:
-        from .fleet import findings as many
-
-        return many(Terminal(), reports, quiet, verbose)
-    from .findings import findings as of_one
-
-    return of_one(Terminal(), reports[0], quiet, verbose)
 
 
 def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, command: str = "diagnose run") -> None:

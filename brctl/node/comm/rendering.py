@@ -3,7 +3,7 @@ and for what is better left unset too."""
 
 from typing import Iterator, NamedTuple, Optional, Tuple
 
-from ..diagnose import ports
+from .. import ports
 from ..facts import Gid, Inventory, RdmaPort
 from ..report import Environment, EnvironmentVariable
 from ..request import Communication, Expected

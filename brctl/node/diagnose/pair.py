@@ -9,13 +9,13 @@ import threading
 import time
 from typing import Any, List, Optional, Sequence, Tuple
 
+from .. import ports
 from ..facts import Inventory
 from ..host import Host
 from ..probe import inventory
 from ..probe.route import default_route
 from ..report import Endpoint, NodeError, PairSeen, Report
 from ..request import Expected, PairEnd, Request
-from . import ports
 
 _MORE_S = 3.0
 """For iperf3 to start, connect and report, beside its load."""
