@@ -58,6 +58,7 @@ def comm(
     """Test the network between nodes in pairs, and name the node, NIC or path that is bad: --nodes SET."""
     from .. import render
     from .session import fleet_session, mocked, seconds
+    from .verdict import exit_code
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
@@ -72,6 +73,9 @@ def comm(
     if len(run.targets) < 2:
         raise CommandError("one node has no pair", "name two at the least; with six it can be told what is usual")
     reports = run.ask("endpoints", lambda: render.prepare(form))
+    if sum(not report.errors for report in reports) < 2:
+        render.check(reports, form, given.quiet, given.verbose, command="diagnose comm")
+        raise typer.Exit(finish(given, reports, form, exit_code(reports, "crit", strict)))
     rails = _rails(reports, rail)
     if plan:
         return render.plain(_told(rails, level))
@@ -79,8 +83,6 @@ def comm(
         _refuse_busy(reports)
     judged = _judged(run, reports, _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s))
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
-    from .verdict import exit_code
-
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
 
 

@@ -34,6 +34,7 @@ def test_from_the_config(brctl: Brctl) -> None:
     out = brctl("--mock", "dgx-h100", "tune", "env", "--format", "nccl-conf").out
     assert [line for line in out.splitlines() if not line.startswith("#")] == [
         "NCCL_IB_HCA==mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11",
+        "NCCL_SOCKET_IFNAME==eno1",
         "NCCL_IB_GID_INDEX=3",
         "NCCL_IB_TC=104",
         "NCCL_CROSS_NIC=0",
