@@ -18,7 +18,6 @@ from brctl.node.diagnose.manual import SYMPTOMS
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden"
 SYMPTOM = ("diagnose", "symptom")
 
 
@@ -43,21 +42,8 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ("symptom-explained", ["nan-loss"]),
     ],
 )
-def test_the_screens(
-    brctl: Brctl,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    name: str,
-    argv: list[str],
-    width: int,
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    out = brctl("diagnose", "explain" if name.endswith("explained") else "symptom", *argv).out
-    file = GOLDEN / f"{name}-{width}.txt"
-    if request.config.getoption("--golden"):
-        file.write_text(out)
-    assert out == file.read_text()
-    assert all(len(line) <= width for line in out.splitlines())
+def test_the_screens(look: Callable[..., None], name: str, argv: list[str], width: int) -> None:
+    look(name, width, "diagnose", "explain" if name.endswith("explained") else "symptom", *argv)
 
 
 @pytest.mark.parametrize(
