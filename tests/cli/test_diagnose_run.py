@@ -230,7 +230,7 @@ def test_many_nodes_begin_each_with_a_verdict(two_nodes: Brctl) -> None:
     result = two_nodes()
     assert result.code == 1
     lines = result.out.splitlines()
-    assert lines[2] == "gpu002: CRIT  GPU 3: hot: 3 C past its limit"
+    assert lines[2:4] == ["", "gpu002: CRIT  GPU 3: hot: 3 C past its limit"]
     assert lines[-2:] == ["gpu001: ok", "2 nodes:  1 crit  1 ok"]
 
 
