@@ -36,6 +36,9 @@ SET = typer.Option(
 )
 PERSIST = typer.Option(False, "--persist", help="Also what holds after the next boot.")
 TRANSACTION = typer.Argument(None, metavar="ID", help="Of `tune history`; else the newest.")
+DRAIN_WAIT = typer.Option(
+    None, "--drain-wait", metavar="TIME", help="How long for its jobs to end; 30m where it is not given."
+)
 
 
 @app.command(cls=Command)
@@ -86,7 +89,7 @@ def apply(
         None, "--max-failures", metavar="N", min=0, help="Go on while no more nodes failed or were silent; 0."
     ),
     drain: bool = typer.Option(False, "--drain", help="Drain each batch through the scheduler first, and resume it."),
-    drain_wait: str = typer.Option("30m", "--drain-wait", metavar="TIME", help="How long for its jobs to end."),
+    drain_wait: str | None = DRAIN_WAIT,
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
@@ -109,7 +112,7 @@ def apply(
             confirm_within_s=within_s,
         )
         run = _wanting(run, asked, sets)
-        rolling = _rolling(run, canary, max_failures, seconds("--drain-wait", drain_wait) if drain else None)
+        rolling = _rolling(run, canary, max_failures, _drain_wait_s(drain, drain_wait))
         if not yes:
             _ask_first(run)
         render.prepare(form)
@@ -122,6 +125,15 @@ def apply(
     tell_reports(reports, form, run.common.quiet)
     _tell_what_waits(run.common, reports, within_s)
     raise typer.Exit(tune_code(reports))
+
+
+def _drain_wait_s(drain: bool, drain_wait: str | None) -> float | None:
+    """None: no node is drained. Raises CommandError."""
+    from .session import seconds
+
+    if drain_wait and not drain:
+        raise CommandError("--drain-wait is how long --drain waits, which is not given", "give --drain too")
+    return seconds("--drain-wait", drain_wait or "30m") if drain else None
 
 
 def _rolling(
@@ -281,9 +293,12 @@ def _tell_what_waits(given: Common, reports: Sequence[Report], within_s: float) 
 
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
-    """The run about that transaction of each node, None: its newest."""
+    """The run about that transaction of each node, None: its newest. Raises CommandError: it is empty, as a variable
+    of a script that was never set; the newest is not what that means."""
     from ..node.request import Tuning
 
+    if transaction == "":
+        raise CommandError("the ID is empty", "`brctl tune history` shows them; without one it is the newest")
     tuning = Tuning(who=_who(), transaction=transaction)
     return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
 

@@ -91,6 +91,9 @@ def test_exit_codes(brctl: Brctl, argv: tuple[str, ...], code: int) -> None:
         (("apply", *LIMIT), "error: tune apply asks first, and nobody is there to ask\nhint: give --yes\n"),
         (("apply", *LIMIT, "-o", "json"), "error: tune apply asks first, and --output json leaves no place for it\n"),
         (("apply", "--yes", *LIMIT, "--confirm-within", "5"), "error: --confirm-within 5: 5 has no unit\n"),
+        (("apply", "--yes", *LIMIT, "--drain-wait", "5m"), "error: --drain-wait is how long --drain waits, which is"),
+        (("confirm", ""), "error: the ID is empty\nhint: `brctl tune history` shows them; without one it is"),
+        (("history", ""), "error: the ID is empty\n"),
         (("explain", "nothing"), "error: there is no setting nothing\n"),
         (("rollback", "../x"), "error: gpu001: there is no transaction ../x\n"),
     ],
@@ -99,6 +102,12 @@ def test_what_is_wrong_is_one_error(brctl: Brctl, argv: tuple[str, ...], error: 
     result = brctl("--mock", "h100-mig", "tune", *argv)
     assert result.code == (3 if argv[0] == "rollback" else 2)
     assert result.err.startswith(error)
+
+
+def test_an_empty_id_is_not_the_newest(brctl: Brctl) -> None:
+    assert brctl("--mock", "h100-mig", "tune", "apply", "--yes", *LIMIT).code == 0
+    assert brctl("--mock", "h100-mig", "tune", "rollback", "").code == 2
+    assert brctl("--mock", "h100-mig", "tune", "plan", *LIMIT).code == 0
 
 
 def test_a_host_that_the_config_does_not_know_is_not_written_to(brctl: Brctl, tmp_path: Path) -> None:
