@@ -313,7 +313,8 @@ def _who() -> str:
     except KeyError:
         name = str(os.geteuid())
     client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
-    return f"{name}@{os.uname().nodename}" + (f" from {client}" if client else "")
+    who = f"{name}@{os.uname().nodename}" + (f" from {client}" if client else "")
+    return who.encode("utf-8", "replace").decode()  # the environment holds any bytes, and the journal text
 
 
 def _refuse_strangers(run: Session | FleetSession) -> None:
@@ -335,6 +336,7 @@ def _somebody_to_ask(command: str, form: str) -> None:
 def _ask_first(run: Session | FleetSession) -> None:
     """Show the plan and ask. Ends here where there is nothing to do, or the answer is no."""
     from .. import render
+    from .rolling import failed
     from .verdict import tell_reports, tune_code
 
     reports = run.ask("tune-plan", meanwhile=lambda: render.prepare("table"))
@@ -342,9 +344,17 @@ def _ask_first(run: Session | FleetSession) -> None:
     tell_reports(reports, "table", run.common.quiet)
     code = tune_code(reports)
     if code != FOUND:  # nothing is pending, or it would be refused
+        if len(reports) > 1 and tune_code([report for report in reports if not failed(report)]) == FOUND:
+            what = "nothing was touched, as some of these nodes cannot do it"
+            tell(what, "leave them out of --nodes, or give --yes and as many --max-failures")
         raise typer.Exit(code)
     sys.stdout.flush()
     print("Make it so? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        say("nothing was touched")
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        say("\nnothing was touched")
+        raise typer.Exit(INTERRUPTED) from None
+    if answer.strip().lower() not in ("y", "yes"):
+        say("nothing was touched" if answer else "\nnothing was touched")  # there is no Enter at the end of the input
         raise typer.Exit(FOUND)

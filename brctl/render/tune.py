@@ -263,7 +263,7 @@ def _closing(transaction: Transaction) -> Text:
     text = Text.assemble((transaction.id, "bold"), f": {transaction.state}")
     left = sum(change.outcome is Outcome.CONFLICT for change in transaction.changes)
     if left and transaction.state == "rolled back":
-        text.append(f", but {left} left as somebody else has set {'it' if left == 1 else 'them'}", style="yellow")
+        text.append(f", but {left} changed since and left so", style="yellow")
     if transaction.state == "done" or (transaction.state == "failed" and any(map(_holds, transaction.changes))):
         text.append("; `brctl tune rollback` takes it back", style="dim")
     if transaction.state == "unconfirmed":

@@ -117,7 +117,7 @@ def test_what_was_left_to_somebody_else_is_not_called_rolled_back(shown: Any) ->
     found = tuple(gpu(n, Outcome.CONFLICT, before="650 W", live="500 W") for n in range(2))
     back = Transaction("20260102-030405", "rolled back", 0.0, "op", "b", changes=found)
     text = shown("tune rollback", report("n1", found, transactions=(back,)))
-    assert text.endswith("20260102-030405: rolled back, but 2 left as somebody else has set them\n")
+    assert text.endswith("20260102-030405: rolled back, but 2 changed since and left so\n")
 
 
 def test_a_rollback_shows_ours_theirs_and_before(shown: Any) -> None:

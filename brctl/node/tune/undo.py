@@ -26,7 +26,7 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     Raises JournalError: there is none, or it cannot be read; OSError: nor can the journal be written.
     """
     log = journal.load(host, name) if name else _newest(host)
-    if log.state == "rolled back":
+    if log.state == "rolled back" and not log.entries:  # what somebody else had changed can be ours again
         raise JournalError("{} was rolled back already".format(log.begin.id))
     record, places = journal.resumed(host, log), Places(host)
     undone = _undo_all(places, record, log.entries, log.in_flight)

@@ -413,6 +413,11 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     assert (back.changes[1].before, back.changes[1].live, back.changes[1].wanted) == ("2", "7", "1")
     assert back.changes[1].reason == "changed since: we set 2, it is 7, before us it was 1"
     assert machines.load().read("/sys/a") == "7\n"
+    assert tell("tune-rollback").errors[0].message == "there is nothing to roll back"
+    assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "conflict")]
+    machines.overlay.write("/sys/a", "2\n")  # as where a later transaction is rolled back
+    assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "restored")]
+    assert machines.load().read("/sys/a") == "1\n"
     assert tell("tune-rollback", transaction=name).errors[0].message == "{} was rolled back already".format(name)
 
 

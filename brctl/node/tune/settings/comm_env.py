@@ -38,8 +38,8 @@ def plan(scene: Scene) -> Iterator[Step]:
     new, kept = managed(old, found.variables)
     names = [each.name for each in found.variables if each.value is not None and each.name.startswith("NCCL_")]
     ours = [name for name in names if name not in kept]
-    effects = ("written: " + ", ".join(ours),) if ours else ()
-    effects += ("left as the operator wrote it: " + ", ".join(kept),) if kept else ()
+    told = (("written", ours), ("left as the operator wrote it", kept))
+    effects = tuple("{}: {}".format(what, ", ".join(these)) for what, these in told if these)
     wanted = "{} variable{}".format(len(ours), "" if len(ours) == 1 else "s")
     state = "as wanted" if new == old else "other" if held is not None else "no file"
     change = change._replace(wanted=wanted, live=state, boot=state, boot_source=CONF, effects=effects)
