@@ -31,7 +31,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
     clock = SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=waited.append)
     monkeypatch.setattr(agent, "time", clock)
-    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 1.5)
     return waited
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from brctl.mock import machines
-from brctl.mock.faults import KINDS, UNSUPPORTED
+from brctl.mock.faults import BUSY, KINDS, UNSUPPORTED
 from brctl.mock.gpu_faults import GPU_KINDS
 from brctl.mock.host_faults import HOST_KINDS
 from brctl.mock.machines import idle_faults, names
@@ -23,7 +23,8 @@ Facts = dict[str, Any]
 FAULTS = [
     kind.name + (":nvmlDeviceGetVbiosVersion" if kind is UNSUPPORTED else "")
     for kind in KINDS
-    if kind not in GPU_KINDS + HOST_KINDS  # those are the business of test_diagnose_faults.py
+    if kind
+    not in (*GPU_KINDS, *HOST_KINDS, BUSY)  # those are the business of test_diagnose_faults.py; to be busy is none
 ]
 CALL_LIMIT_S = 0.5
 
