@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory
-from ..node.report import Finding, Report
+from ..node.report import WORST_FIRST, Finding, Report
 from .drain import NodeState
 from .fold import ALIKE
 

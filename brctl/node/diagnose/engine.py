@@ -7,12 +7,10 @@ from importlib import import_module
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from ..facts import Inventory, Problem
-from ..report import Finding, Status
+from ..report import WORST_FIRST, Finding, Status
 from ..request import Expected, Override
 from . import Case, Check, Earlier, checks, reason
 from .causes import attributed
-
-WORST_FIRST = tuple(reversed(Status))
 
 
 @lru_cache(maxsize=None)
