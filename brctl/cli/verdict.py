@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..node.report import Outcome, Report, Status
 from .errors import CLEAN, FOUND, INCOMPLETE, INTERRUPTED, tell
 
-FAIL_ON = {
+_AT_LEAST = {
     "info": (Status.INFO, Status.WARN, Status.CRIT),
     "warn": (Status.WARN, Status.CRIT),
     "crit": (Status.CRIT,),
@@ -25,7 +25,7 @@ def exit_code(reports: Sequence[Report], fail_on: str, strict: bool) -> int:
         return INCOMPLETE
     if strict and unknown:
         return INCOMPLETE
-    return FOUND if any(finding.status in FAIL_ON[fail_on] for finding in findings) else CLEAN
+    return FOUND if any(finding.status in _AT_LEAST[fail_on] for finding in findings) else CLEAN
 
 
 _UNDONE = (Outcome.REFUSED, Outcome.NOT_ATTEMPTED, Outcome.CONFLICT)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory
-from ..node.report import HOST, Evidence, Finding, Report, Status, Subject
+from ..node.report import HOST, WORST_FIRST, Evidence, Finding, Report, Status, Subject
 from ..node.request import Expected
 from ..node.siblings import Comparison, compare
 from .fold import node_set

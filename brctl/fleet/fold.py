@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
-from ..node.diagnose.engine import WORST_FIRST
-from ..node.report import Finding, NodeError, Report, Status
+from ..node.report import WORST_FIRST, Finding, NodeError, Report, Status
 
 ALIKE = (Status.PASS, Status.NA)
 """These call for nobody: nodes that differ in them alone are one group."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory
-from ..node.report import Finding, Report
+from ..node.patterns import natural
+from ..node.report import WORST_FIRST, Finding, Report
 from .drain import NodeState
 from .fold import ALIKE
 
@@ -70,10 +70,10 @@ def chosen(rows: Iterable[Row], filters: Sequence[str]) -> list[Row]:
 def arranged(rows: Iterable[Row], column: str) -> list[Row]:
     """The rows in the order of a column; `worst` begins with the worst. Raises ValueError where there is no such."""
     place = _column(column)
-    by_node = sorted(rows, key=lambda each: _natural(each.node))
+    by_node = sorted(rows, key=lambda each: natural(each.node))
     if column == "worst":
         return sorted(by_node, key=lambda each: _badness(each.worst))
-    return sorted(by_node, key=lambda each: (each[place] is None, _natural(str(each[place]))))
+    return sorted(by_node, key=lambda each: (each[place] is None, natural(str(each[place]))))
 
 
 def _worst(findings: Sequence[Finding]) -> str:
@@ -110,7 +110,3 @@ def _column(name: str) -> int:
     if name not in Row._fields:
         raise ValueError(f"there is no column {name!r}; there are {', '.join(Row._fields)}")
     return Row._fields.index(name)
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split("([0-9]+)", text)]

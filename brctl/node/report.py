@@ -20,6 +20,9 @@ class Status(Enum):
     CRIT = "crit"
 
 
+WORST_FIRST = tuple(reversed(Status))
+
+
 class Subject(NamedTuple):
     """What a finding is about."""
 

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from ..fleet.fold import ALIKE, Group, Telling, fold, group, node_set, silences, tellings
 from ..fleet.traits import near
-from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory, Problem
-from ..node.report import Finding, Report, Status
+from ..node.report import WORST_FIRST, Finding, Report, Status
 from .causes import roots, then
 from .headline import CALLS, headline
 from .terminal import STYLES, Column, Terminal, mocked

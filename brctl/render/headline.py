@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..node.diagnose.engine import WORST_FIRST
-from ..node.report import Finding, Report, Status
+from ..node.report import WORST_FIRST, Finding, Report, Status
 
 CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody: shown with their evidence, and alone where --quiet is given."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from ..node.facts import Gpu, GpuInstance, Inventory, Mount, Nic, NumaNode, RdmaPort
+from ..node.patterns import natural
 from ..node.report import Report
 from ..node.units import rate, size
-from .terminal import Column, Terminal, mocked, natural
+from .terminal import Column, Terminal, mocked
 
 _GPU_COLUMNS = (
     Column("GPU", right=True),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -29,14 +28,6 @@ _LEAST_INDENT = 4
 _LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
 _PIPE_COLUMNS = 160
 """Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
-
-_NUMBER = re.compile("([0-9]+)")
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts mlx5_2 before mlx5_10."""
-    pieces = _NUMBER.split(name)  # every second one is a number
-    return [(int(piece), "") if place % 2 else (-1, piece) for place, piece in enumerate(pieces)]
 
 
 def mocked(mock: Mock) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from brctl.node.patterns import fits, words
+from brctl.node.patterns import fits, natural, words
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,8 @@ def test_names_and_patterns_with_commas_between_them(value: str, patterns: str, 
 
 def test_words() -> None:
     assert words(" ens*np*,bond0 , eno1") == ("ens*np*", "bond0", "eno1")
+
+
+def test_names_sort_as_people_count() -> None:
+    names = ["mlx5_10", "eth²", "mlx5_2", "eth1", "10", "a"]
+    assert sorted(names, key=natural) == ["10", "a", "eth1", "eth²", "mlx5_2", "mlx5_10"]

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from brctl.render.terminal import Column, Terminal, clean, natural
+from brctl.render.terminal import Column, Terminal, clean
 
 
 class Screen(Terminal):
@@ -98,11 +98,6 @@ def test_the_width_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_terminal_that_claims_no_width_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert Terminal().console.width == 80
-
-
-def test_names_sort_as_people_count() -> None:
-    names = ["mlx5_10", "eth²", "mlx5_2", "eth1", "10", "a"]
-    assert sorted(names, key=natural) == ["10", "a", "eth1", "eth²", "mlx5_2", "mlx5_10"]
 
 
 def test_whatever_gets_in_is_cleaned() -> None:

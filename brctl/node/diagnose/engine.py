@@ -1,18 +1,16 @@
 """Finds the checks and runs them. One that cannot be answered is unknown, with the reason, and stops no other."""
 
 import pkgutil
-import re
 from functools import lru_cache
 from importlib import import_module
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ..facts import Inventory, Problem
-from ..report import Finding, Status
+from ..patterns import natural
+from ..report import WORST_FIRST, Finding, Status
 from ..request import Expected, Override
 from . import Case, Check, Earlier, checks, reason
 from .causes import attributed
-
-WORST_FIRST = tuple(reversed(Status))
 
 
 @lru_cache(maxsize=None)
@@ -91,7 +89,5 @@ def _thresholds(check: Check, overrides: Sequence[Override]) -> Dict[str, float]
     return {threshold.name: given.get(threshold.name, threshold.default) for threshold in check.thresholds}
 
 
-def _order(finding: Finding) -> Tuple[int, str, List[Union[int, str]]]:
-    pieces = re.split(r"(\d+)", finding.subject.name)  # every second piece is a number
-    natural = [int(piece) if place % 2 else piece for place, piece in enumerate(pieces)]
-    return WORST_FIRST.index(finding.status), finding.check, natural
+def _order(finding: Finding) -> Tuple[int, str, List[Tuple[int, str]]]:
+    return WORST_FIRST.index(finding.status), finding.check, natural(finding.subject.name)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ...fleet.balance import evenness
 from ...fleet.fold import node_set
 from ...node.monitor import UP
+from ...node.patterns import natural
 from ...node.report import NodeError, Report, Sample
-from ..terminal import natural
 from . import amounts
 from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, NEAR_CELSIUS, POWER, TEMPERATURE, UTILIZATION, temperature, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell

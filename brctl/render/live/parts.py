@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ...node.monitor import UP
+from ...node.patterns import natural
 from ...node.report import State
-from ..terminal import natural
 from . import amounts
 from .gpus import NIC, POWER, UTILIZATION, Nic, traffic, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
