@@ -116,6 +116,7 @@ def _linted(run: Session | FleetSession, source: _Source, reports: Sequence[Repo
     from ..node.comm.lint import lint
     from ..node.comm.settings import is_conf, of_conf, of_process, of_shell
     from ..node.facts import Inventory
+    from ..node.report import NodeError
 
     conf = is_conf(source.where)
     linted = []
@@ -123,9 +124,10 @@ def _linted(run: Session | FleetSession, source: _Source, reports: Sequence[Repo
         process = report.environment.process if report.environment else None
         found = of_process(process or "") if source.pid else of_conf(source.text) if conf else of_shell(source.text)
         case = Case(found, source.where, conf, target.comm, target.expected, report.inventory or Inventory())
-        linted.append(report if report.errors else report._replace(findings=lint(case)))
         if source.pid and process is None and not report.errors:
-            raise CommandError(f"{report.node} has no process {source.pid}", code=INCOMPLETE)
+            absent = NodeError("no-process", f"there is no process {source.pid}")
+            report = report._replace(errors=(absent,))
+        linted.append(report if report.errors else report._replace(findings=lint(case)))
     return linted
 
 

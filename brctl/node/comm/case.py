@@ -1,11 +1,15 @@
 """What a rule of the linter looks at, and the form of what it finds."""
 
+import re
 from typing import Callable, Iterator, NamedTuple, Tuple
 
 from ..facts import Inventory
 from ..report import Evidence, Finding, Status, Subject
 from ..request import Communication, Expected
 from .settings import Setting
+from .variables import VARIABLES
+
+_SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY")
 
 
 class Case(NamedTuple):
@@ -35,7 +39,9 @@ class Case(NamedTuple):
         """About one variable, which the summary names first, with the line that sets it as evidence."""
         place = self.where if setting.line is None else "{}:{}".format(self.where, setting.line)
         name = setting.name.strip()
-        shown = Evidence(name, setting.value, place)
+        hidden = _SECRET.search(name) and name not in VARIABLES
+        value = "not shown" if hidden else "computed" if setting.computed else setting.value
+        shown = Evidence(name, value, place)
         text = "{}: {}".format(name, summary)
         subject = Subject("variable", name, name)
         return Finding("comm-" + rule, status, subject, text, (shown, *more), remedy, fold=text)

@@ -1,5 +1,7 @@
 """What the agent does for the commands of `tune`."""
 
+import errno
+import os
 import time
 from itertools import islice
 from typing import Callable, Dict, List, Optional
@@ -26,7 +28,8 @@ def answer(host: Host, request: Request) -> Report:
     except BusyError as error:
         report = _failed("busy", "another brctl is at work: {}".format(error), "try again when it is done")
     except OSError as error:
-        what = "{}: {}".format(error.filename, in_words(error)) if error.filename else in_words(error)
+        why = in_words(error) if error.errno != errno.ENOENT else os.strerror(errno.ENOENT)  # which is of no setting
+        what = "{}: {}".format(error.filename, why) if error.filename else why
         report = _failed("tune-error", what)
     return report._replace(node=request.node, time=began, elapsed_s=time.monotonic() - clock, mock=host.mock)
 

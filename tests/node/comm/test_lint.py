@@ -193,6 +193,11 @@ def test_what_is_rendered_lints_clean(seen: See, machine: str, framework: str) -
     assert [finding.status for finding in found] == [Status.PASS]
 
 
+def test_a_name_that_sounds_of_a_secret_has_no_value_shown() -> None:
+    (found,) = judge("NCCL_AUTH_TOKEN=hunter3")
+    assert [(item.what, item.value) for item in found.evidence] == [("NCCL_AUTH_TOKEN", "not shown")]
+
+
 def test_what_is_computed_is_named_and_not_judged() -> None:
     text = "export NCCL_IB_GID_INDEX=${GID:-3} NCCL_BUFFSIZE=$((1 << 30))\nexport NCCL_BUFFSIZE=$B NCCL_IB_TIMOUT=$T"
     assert told(judge(text + " CUDA_DEVICE_MAX_CONNECTIONS=$C", framework="megatron-tp")) == [

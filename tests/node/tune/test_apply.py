@@ -386,6 +386,17 @@ def test_a_journal_that_cannot_take_the_end(
     monkeypatch.undo()
 
 
+def test_a_folder_that_is_not_there_is_no_setting(
+    use: Any, ask: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any) -> Any:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "/proc/x")
+
+    machine = machines.load()
+    monkeypatch.setattr(machine, "lock", gone)
+    assert ask(machine, "tune-apply").errors[0].message == "/proc/x: No such file or directory"
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The way back
 
