@@ -39,12 +39,14 @@ from .host_facts import (
     Tasks,
 )
 from .log_facts import KernelLog, LogEvent
+from .net_facts import Counter, LinkSettings, PortCounters, Ring
 
 __all__ = [
     "AcceleratorDriver",
     "AcceleratorLibrary",
     "AcsPort",
     "Clock",
+    "Counter",
     "Cpu",
     "CpuGovernor",
     "Filesystem",
@@ -66,6 +68,7 @@ __all__ = [
     "IommuDomain",
     "Kernel",
     "KernelLog",
+    "LinkSettings",
     "LogEvent",
     "Memory",
     "MemoryController",
@@ -76,8 +79,10 @@ __all__ = [
     "NumaNode",
     "PciDevice",
     "Peermem",
+    "PortCounters",
     "Problem",
     "RdmaPort",
+    "Ring",
     "Sysctl",
     "Task",
     "Tasks",
@@ -274,3 +279,5 @@ class Inventory(NamedTuple):
     """Mount points that are meant to be writable."""
     tasks: Optional[Tasks] = None
     cpu_times: Optional[Tuple[NodeTime, ...]] = None
+    port_counters: Optional[Tuple[PortCounters, ...]] = None
+    link_settings: Optional[Tuple[LinkSettings, ...]] = None

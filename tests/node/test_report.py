@@ -103,7 +103,7 @@ def test_the_keys_of_the_output_are_pinned() -> None:
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
         "problems", "accelerator_libraries", "kernel_log", "hypervisor", "transparent_hugepage", "cpu_governors",
             "memlocks", "peermem", "iommu", "acs", "clock", "memory_controllers", "filesystems", "fstab", "tasks",
-            "cpu_times",
+            "cpu_times", "port_counters", "link_settings",
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
