@@ -59,6 +59,7 @@ def _judge() -> bool:
     from brctl.mock.machines import load
     from brctl.node.agent import answer
     from brctl.node.diagnose import engine
+    from brctl.node.facts import Inventory
     from brctl.node.request import Expected, Request
     from brctl.render.headline import headline
 
@@ -72,7 +73,7 @@ def _judge() -> bool:
     print(f"{NODES} Reports judged in {judged:.2f} s (bound {JUDGED_S} s): {len(groups)} group, {heads}, exit {code}")
     began = time.process_time()
     for each in reports[:64]:
-        engine.run(each.inventory, Expected(), (), engine.registry())
+        engine.run(each.inventory or Inventory(), Expected(), (), engine.registry())
     spent_ms = (time.process_time() - began) / 64 * 1000
     print(f"all {len(engine.registry())} checks on one node's facts: {spent_ms:.1f} ms")
     return judged > JUDGED_S

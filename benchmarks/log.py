@@ -60,7 +60,7 @@ def _scan(file: Path) -> float:
         began = time.process_time()
         log = kernel_log.parse(Source(stream).blocks(), str(file))
         took = time.process_time() - began
-    assert (len(log.events), log.events[0].count) == (1, (LINES - 1) // 10_000)
+    assert (len(log.events), log.events[0].occurrences) == (1, (LINES - 1) // 10_000)
     return took
 
 

@@ -34,7 +34,11 @@ def files(_ctx: typer.Context, incomplete: str) -> Values:
 
 
 def forms(ctx: typer.Context, _incomplete: str) -> Values:
-    """The forms of output."""
+    """The forms of output; some commands have others."""
+    if ctx.info_name == "monitor":
+        from .monitor import FORMS as OF_MONITOR
+
+        return OF_MONITOR
     return FORMS + MORE_FORMS if ctx.command_path.endswith(("diagnose run", "diagnose log")) else FORMS
 
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.report import Report, Subject
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 if TYPE_CHECKING:
     from ..fleet.paths import Result
-    from ..node.report import Endpoint, Finding
+    from ..node.report import Endpoint, Finding, Report
     from ..node.request import PairEnd
     from .fleet import FleetSession
 
@@ -98,6 +97,7 @@ def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail
     """Raises CommandError: it cannot be read, or is no such log."""
     from .. import render
     from ..fleet.benchmarks import described, findings, parse
+    from ..node.report import Report
     from .verdict import exit_code
 
     try:
@@ -181,6 +181,8 @@ def _judged(run: FleetSession, reports: Sequence[Report], results: Mapping[str, 
 
 
 def _with(report: Report, of_rails: Sequence[Sequence[Finding]], rails: Sequence[str]) -> Report:
+    from ..node.report import Subject
+
     if report.errors:
         return report._replace(inventory=None)
     everywhere = [finding for finding in of_rails[0] if all(_has(other, finding) for other in of_rails)]

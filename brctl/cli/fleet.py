@@ -25,7 +25,7 @@ DEFAULT_FANOUT = 64
 MOST_FANOUT = 4096  # as transport.fanout
 DEFAULT_CONNECT_S = 10.0
 LEAST_START_S = 15.0
-"""For the agent to start, however short its answer may be: 200 kB may have to reach the node first."""
+"""For the agent to start, however short its answer may be: 300 kB may have to reach the node first."""
 
 
 class Target(NamedTuple):

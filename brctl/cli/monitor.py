@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -168,10 +166,11 @@ def _requests(run: Session | FleetSession, asked: Asked, action: str) -> list[Re
 
 
 def _show_once(ctx: typer.Context, asked: Asked) -> int:
+    from .lines import Lines
     from .session import session
     from .verdict import exit_code
 
-    printer = _printer(asked)
+    printer = _printer(asked, Lines().write)
     with session(ctx) as run:
         reports = _once(run, asked)
     _told(run.common, reports)
@@ -271,31 +270,18 @@ def _show(source: Source, asked: Asked, read_only: bool, outlet: Outlet) -> int:
 
 def _print(source: Source, asked: Asked) -> int:
     """Until there are no more, or until it is told to end, which is how such a command ends: 0."""
-    from .signals import TerminatedError, ending_in_order
+    from .lines import Lines, ToldError
 
-    printer, said = _printer(asked), _Said(source.common)
+    lines, said = Lines(), _Said(source.common)
+    printer = _printer(asked, lines.write)
     try:
-        with ending_in_order(), _interrupts():
+        with lines:
             for reports in source.ticks:
                 said.tell(reports)
                 printer(reports)
-    except (KeyboardInterrupt, TerminatedError):
+    except ToldError:
         return CLEAN
     return INCOMPLETE if said.ended else CLEAN
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[None]:
-    """^C is how one ends it, and no interruption of anything."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Said:
@@ -325,7 +311,7 @@ def _told(given: Common, reports: Sequence[Report], known: set[tuple[str, str]] 
                 known.add((report.node, note))
 
 
-def _printer(asked: Asked) -> Callable[[Sequence[Report]], None]:
+def _printer(asked: Asked, write: Callable[[str], None]) -> Callable[[Sequence[Report]], None]:
     """Prints one tick."""
     if asked.form == "table":
         from ..render.live.text import Printer
@@ -335,18 +321,11 @@ def _printer(asked: Asked) -> Callable[[Sequence[Report]], None]:
     from ..render import samples
 
     if asked.form == "json":
-        return lambda reports: _write(samples.document(reports))
+        return lambda reports: write(samples.document(reports))
     rows = samples.Lines() if asked.form == "jsonl" else samples.Rows()
     if asked.form == "csv":
-        _write(samples.CSV_HEADER)
-    return lambda reports: _write("\n".join(rows.lines(reports)))
-
-
-def _write(text: str) -> None:
-    """At once: who follows a log wants to see each tick when it comes."""
-    if text:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        write(samples.CSV_HEADER)
+    return lambda reports: write("\n".join(rows.lines(reports)))
 
 
 @app.command(cls=Command)

@@ -11,7 +11,7 @@ class LogEvent(NamedTuple):
     (the driver could not start a GPU) or `version-mismatch` (driver and library)."""
     text: str
     """The first message, cut at 240 letters."""
-    count: int  # type: ignore[assignment]  # tuple has a method of that name
+    occurrences: int
     first: str
     """The time of the first, as the log writes it: `1200.100000`, `Feb 23 16:24:18`; empty where it has none."""
     last: str

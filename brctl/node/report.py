@@ -261,15 +261,15 @@ class Report(NamedTuple):
     errors: Tuple[NodeError, ...] = ()
     notes: Tuple[str, ...] = ()
     """What hindered nothing and should be known: a login that prints, a connection that took several attempts."""
+    changes: Tuple[Change, ...] = ()
+    """Of `tune`, in the order in which they are (or would be) made."""
+    transactions: Tuple[Transaction, ...] = ()
+    """Of `tune history` and of what was applied, newest first."""
     endpoints: Tuple[Endpoint, ...] = ()
     """Of `diagnose comm`; this and the next."""
     pair: Optional[PairSeen] = None
     environment: Optional[Environment] = None
     """Of `tune env`."""
-    changes: Tuple[Change, ...] = ()
-    """Of `tune`, in the order in which they are (or would be) made."""
-    transactions: Tuple[Transaction, ...] = ()
-    """Of `tune history` and of what was applied, newest first."""
     bundle: Optional[str] = None
     """What `brctl diagnose bundle` writes: this machine as JSON text, in the form that `--mock FILE` reads."""
     series: Tuple[Series, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..node.diagnose import Check
-from ..node.facts import Inventory
+from ..node.facts import Inventory, PortCounters
 from ..node.request import Expected, ExpectedNics
 from .stream import Source, UnreadableError
 
@@ -50,17 +50,25 @@ def read(source: Source, name: str) -> Saved:
 
         return Saved(kind, ("kernel_log",), Inventory(kernel_log=kernel_log.parse(source.blocks(), name)))
     if kind is None:
-        hint = "known are kernel logs and journals, `nvidia-smi -q` (text or -x), `nvidia-smi nvlink -s` and `ibstat`"
+        hint = (
+            "known are kernel logs and journals, `nvidia-smi -q` (text or -x), `nvlink -s`, `ethtool -S` and `ibstat`"
+        )
         raise UnreadableError("is no output that brctl knows", hint)
-    return _whole(kind, b"".join(_bounded(source.blocks())))
+    return _whole(kind, b"".join(_bounded(source.blocks())), name)
 
 
-def _whole(kind: str, data: bytes) -> Saved:
+def _whole(kind: str, data: bytes, name: str) -> Saved:
+    from ..node.probe import port_counters
     from . import ibstat, nvidia_smi, nvlink
+
+    def counters(data: bytes) -> Inventory:
+        text = data.decode("utf-8", "replace")
+        return Inventory(port_counters=(PortCounters(name, name, 0.0, port_counters.parse(text)),))
 
     readers: dict[str, tuple[tuple[str, ...], Callable[[bytes], Inventory]]] = {
         "nvidia-smi": (("gpus", "accelerator_driver"), nvidia_smi.parse),
         "nvidia-smi nvlink": (("gpus",), nvlink.parse),
+        "ethtool -S": (("port_counters",), counters),
         "ibstat": (("rdma", "nics"), ibstat.parse),
     }
     parts, parse = readers[kind]

@@ -17,6 +17,7 @@ _FORMS = (
             rb"^(?:Failed to initialize NVML|No devices were found|Unable to determine the device handle)", re.MULTILINE
         ),
     ),
+    ("ethtool -S", re.compile(rb"^NIC statistics:\s*$", re.MULTILINE)),
     ("ibstat", re.compile(rb"^CA '[^']+'\s*$", re.MULTILINE)),
 )
 _LINES = 200
@@ -24,7 +25,7 @@ _LINES = 200
 
 
 def kind(head: bytes) -> str | None:
-    """`kernel log`, `nvidia-smi`, `nvidia-smi nvlink` or `ibstat`; None: none of them."""
+    """The kind of Saved; None: none that is known."""
     if _is_log(head[:65536].splitlines()[:_LINES]):
         return KERNEL_LOG
     found = next((name for name, form in _FORMS if form.search(head)), None)

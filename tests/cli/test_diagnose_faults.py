@@ -238,6 +238,7 @@ def test_a_port_that_lost_its_gpu_is_the_ports_fault(monkeypatch: pytest.MonkeyP
 def test_faults_of_nobodys_and_a_log_that_is_not_whole() -> None:
     assert run(Trial("dgx-h100+gpu3-xid-13", frozenset())).told == []
     assert set(run(Trial("dgx-h100+nic2-firmware-hang", frozenset())).told) == {("nic-firmware-error", "ens3np0")}
+    assert set(run(Trial("dgx-h100+nic2-pfc-storm", frozenset())).told) == {("nic-pause", "ens3np0")}
     told = run(Trial("dgx-h100+log-rotated", frozenset())).told
     assert {check for check, _ in told} == {
         "gpu-xid", "kernel-hung-task", "kernel-oom", "nic-firmware-error", "nvswitch-sxid", "pcie-aer",

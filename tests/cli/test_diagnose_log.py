@@ -52,7 +52,7 @@ def test_for_programs(brctl: Brctl) -> None:
     (report,) = plain["reports"]
     assert report["node"] == "lost.log"
     (event,) = report["inventory"]["kernel_log"]["events"]
-    assert (event["number"], event["pci"], event["count"]) == (79, "0000:3b:00.0", 1)
+    assert (event["number"], event["pci"], event["occurrences"]) == (79, "0000:3b:00.0", 1)
 
 
 def test_stdin(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +67,13 @@ def test_ibstat(brctl: Brctl, tmp_path: Path, state: str, code: int) -> None:
     result = brctl("diagnose", "log", "ib.txt")
     assert result.code == code
     assert ("mlx5_3: no link (DOWN, Polling)" in result.out) is (code == 1)
+
+
+def test_ethtool(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "ens1np0.txt").write_text("NIC statistics:\n     rx_discards_phy: 12\n     rx_packets: 7\n")
+    result = brctl("diagnose", "log", "ens1np0.txt")
+    assert result.code == 0
+    assert "one look is no verdict; since the driver was loaded: rx_discards_phy 12" in result.out
 
 
 def test_what_a_config_says_holds(brctl: Brctl, tmp_path: Path) -> None:
@@ -133,4 +140,5 @@ def test_list(brctl: Brctl) -> None:
     assert lines[0].split() == ["Check", "Group", "True", "when", "it", "passes"]
     assert [line.split()[1] for line in lines if line.startswith("gpu-xid ")] == ["log"]
     plain = json.loads(brctl("diagnose", "list", "-o", "json").out)
-    assert len(plain["checks"]) == len(lines) - 1
+    listed = {line.partition(" ")[0] for line in lines}
+    assert {check["id"] for check in plain["checks"]} <= listed

@@ -406,6 +406,39 @@ def test_a_client_has_one_deadline_for_all(server: Server, monkeypatch: pytest.M
 
 
 @pytest.mark.real
+def test_want_of_descriptors_or_threads_passes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, refusals = server._socket.accept, [OSError(24, "Too many open files")]
+
+    class Listener:
+        def accept(self) -> object:
+            if refusals:
+                raise refusals.pop()
+            return real()
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(listener, name)
+
+    listener, starts = server._socket, [RuntimeError("can't start new thread")]
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if starts and thread.name != "listen":
+            raise starts.pop()
+        start(thread)
+
+    other = Server("127.0.0.1", 0)
+    listener, real = other._socket, other._socket.accept
+    other._socket = Listener()  # type: ignore[assignment]
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    other.start(lambda *_: Answer("200 OK", "text/plain", b"x"))
+    with _connect(other) as client, contextlib.suppress(ConnectionError):
+        assert _ask(client, b"GET / HTTP/1.0\r\n\r\n") == b"", "there was no thread for this one"
+    with urllib.request.urlopen(other.url, timeout=20) as answer:
+        assert answer.read() == b"x"
+    other.close()
+
+
+@pytest.mark.real
 def test_a_port_in_use_is_one_clear_error(server: Server) -> None:
     port = int(server.url.rsplit(":", 1)[1])
     with pytest.raises(CommandError, match=f"cannot listen on 127.0.0.1:{port}: the port is in use") as error:

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,8 +19,10 @@ from pathlib import Path
 import pyte
 import pytest
 
-from brctl.cli import processes
+from brctl.cli import live, processes
 from brctl.cli.keys import Keyboard, keys
+from brctl.node.report import NodeError, Report, Sample, Series, State
+from brctl.render.live.screen import Screen, pen
 from brctl.render.live.view import Order
 
 PROGRAM = """
@@ -316,9 +319,221 @@ def test_a_number_that_another_process_has_got_is_not_signalled() -> None:
 
 
 @pytest.mark.real
+def test_a_signal_that_is_not_allowed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
+    with subprocess.Popen(["sleep", "600"]) as victim:
+        said = processes.send(Order(f"{victim.pid} sleep", "SIGTERM"))
+        victim.kill()
+    assert said == f"SIGTERM to {victim.pid} sleep: Operation not permitted"
+
+
+@pytest.mark.real
 def test_the_parents_of_a_process() -> None:
     assert processes.parents(os.getpid())[0].pid == os.getppid()
     assert processes.parents(2**30) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same in this process
+
+
+class Inside:
+    """A terminal of ours that stands where this process's own would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.master, self._slave = pty.openpty()
+        self.raw = b""
+        self.resize(80, 24)
+        self._files = (os.fdopen(os.dup(self._slave)), os.fdopen(os.dup(self._slave), "w", encoding="utf-8"))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        """While pytest's own stdout and stdin are out of the way."""
+        before = sys.stdin, sys.stdout
+        sys.stdin, sys.stdout = self._files
+        try:
+            yield
+        finally:
+            sys.stdin, sys.stdout = before
+
+    def watch(self, ticks: Iterator[Sequence[Report]], asked: live.Watching) -> int:
+        with self():
+            return live.watch_or_print(ticks, asked)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self.raw += os.read(self.master, 65536)
+
+    def resize(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def until(self, text: bytes, before: int = 0) -> None:
+        end = time.monotonic() + 20
+        while text not in self.raw[before:]:
+            assert time.monotonic() < end, self.raw
+            time.sleep(0.002)
+
+    def type(self, text: bytes) -> None:
+        os.write(self.master, text)
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+        os.close(self._slave)
+        os.close(self.master)
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inside]:
+    it = Inside(monkeypatch)
+    yield it
+    it.close()
+
+
+def _report(*errors: NodeError) -> Report:
+    series = Series("brctl_gpu_up", "", "gauge", ("gpu", "uuid"), "", "", "")
+    return Report(
+        "gpu001", 0.0, 0.0, errors=errors, series=(series,),
+        samples=(Sample("brctl_gpu_up", ("0", "GPU-0"), 1.0, State.MEASURED, 0.0),),
+    )  # fmt: skip
+
+
+WATCHING = live.Watching(60.0)
+
+
+def test_keys_signals_and_sizes(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[int] = []
+    monkeypatch.setattr(live.os, "kill", lambda _, number: stopped.append(number))
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def ticks() -> Iterator[Sequence[Report]]:
+        yield [_report()]
+        inside.until(b"GPUS")
+        inside.type(b"?")
+        inside.until(b"keys of brctl monitor")
+        inside.type(b"x")
+        seen = len(inside.raw)
+        signal.pthread_kill(main, signal.SIGTSTP)
+        inside.until(b"\x1b[?1049h", seen)
+        inside.resize(200, 50)
+        seen = len(inside.raw)
+        signal.pthread_kill(main, signal.SIGWINCH)
+        inside.until(b"CLOCK", seen)
+        inside.type(b"p")
+        inside.until(b"PAUSED")
+        yield [_report()]
+        inside.type(b"q")
+        threading.Event().wait(30)
+
+    handlers = [signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGWINCH, signal.SIGTERM)]
+    assert inside.watch(ticks(), WATCHING) == 0
+    assert stopped == [signal.SIGTSTP]
+    assert [signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGWINCH, signal.SIGTERM)] == handlers
+    inside.until(b"\x1b[?1049l")
+
+
+def test_a_signal_for_a_process_is_sent_by_who_can(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Order] = []
+    monkeypatch.setattr(live, "send", lambda order: sent.append(order) or "it was sent")
+    series = Series("brctl_gpu_process_memory_bytes", "", "gauge", ("pid", "name"), "", "", "")
+    process = Sample(series.name, ("77", "python"), 1.0, State.MEASURED, 0.0)
+
+    def ticks() -> Iterator[Sequence[Report]]:
+        yield [Report("gpu001", 0.0, 0.0, series=(series,), samples=(process,))]
+        inside.until(b"PROCESSES")
+        inside.type(b"kt")
+        inside.until(b"it was sent")
+        inside.type(b"q")
+        threading.Event().wait(30)
+
+    assert inside.watch(ticks(), live.Watching(60.0, here="gpu001")) == 0
+    assert sent == [Order("77 python", "SIGTERM")]
+
+
+def test_told_to_end_and_ends_of_its_own(inside: Inside, capsys: pytest.CaptureFixture[str]) -> None:
+    def told() -> Iterator[Sequence[Report]]:
+        yield [_report()]
+        inside.until(b"GPUS")
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(30)
+
+    def fails() -> Iterator[Sequence[Report]]:
+        yield [_report()]
+        raise ValueError("as a defect would")
+
+    assert inside.watch(told(), WATCHING) == 0
+    assert inside.watch(iter([[_report()]]), WATCHING) == 0
+    assert inside.watch(iter([[_report(NodeError("agent-died", "the agent ended"))]]), WATCHING) == 3
+    assert capsys.readouterr().err == "error: gpu001: the agent ended\n"
+    with pytest.raises(ValueError, match="as a defect would"):
+        inside.watch(fails(), WATCHING)
+
+
+def test_a_terminal_that_goes_away_ends_it(inside: Inside) -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        yield [_report()]
+        inside.until(b"GPUS")
+        inside.type(b"\x04")  # as its end is told where it is not yet gone
+        threading.Event().wait(30)
+
+    assert inside.watch(ticks(), WATCHING) == 0
+
+
+def test_where_there_is_no_terminal_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert live.watch_or_print(iter([[_report()], [_report()]]), WATCHING) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("GPU  USE") == 2
+    assert printed.err == "no terminal to draw on: one table for each tick; for programs there is --output jsonl\n"
+    assert live.watch_or_print(iter([]), WATCHING, quiet=True) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_printing_ends_when_it_is_told_to(capsys: pytest.CaptureFixture[str]) -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        yield [_report()]
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(30)
+
+    assert live.print_ticks(ticks(), 1.0) == 0
+
+
+def test_a_screen_writes_only_what_has_changed(inside: Inside) -> None:
+    with inside():
+        screen = Screen()
+        screen.enter()
+        screen.draw(["one", "two"], (80, 24))
+        inside.until(b"two")
+        seen = len(inside.raw)
+        screen.draw(["one", "three"], (80, 24))
+        inside.until(b"\x1b[?2026l", seen)
+        assert inside.raw[seen:] == b"\x1b[?2026h\x1b[2;1Hthree\x1b[0m\x1b[K\x1b[?2026l"
+        screen.draw(["one", "three"], (80, 24))
+        seen = len(inside.raw)
+        screen.draw(["one", "three"], (90, 24))
+        inside.until(b"\x1b[?2026l", seen)
+        assert b"\x1b[2J" in inside.raw[seen:]
+        assert screen.size() == (80, 24)
+        inside.resize(0, 0)
+        assert screen.size() == (80, 24)
+        screen.leave()
+        screen.leave()
+        inside.until(b"\x1b[?1049l")
+        assert inside.raw.count(b"\x1b[?1049l") == 1
+
+
+def test_a_screen_that_is_none_has_the_usual_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open("w") as nothing:
+        monkeypatch.setattr(sys, "stdout", nothing)
+        assert Screen().size() == (80, 24)
+        assert pen() is None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

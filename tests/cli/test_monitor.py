@@ -240,6 +240,18 @@ def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
 
 
 @pytest.mark.process
+def test_nobody_reads_and_it_ends_all_the_same() -> None:
+    with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout
+        child.stdout.read(1)
+        time.sleep(0.5)  # the pipe is full, and it is in the middle of a line
+        child.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(10) == 0
+
+
+@pytest.mark.process
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:
     with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout

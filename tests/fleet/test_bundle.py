@@ -43,4 +43,4 @@ def test_nothing_in_it_is_for_others() -> None:
 
 
 def test_it_is_small() -> None:
-    assert len(Bundle().transfer) < 300_000
+    assert len(Bundle().transfer) < 500_000

@@ -29,7 +29,7 @@ from compose_parts import (
     system_files,
     with_rdma,
 )
-from compose_tune import distribution_files, kept_files
+from compose_tune import distribution_files, kept_files, persistenced_files
 
 _DAY_S = 86400.0
 
@@ -139,6 +139,7 @@ def machine(node: Node) -> dict[str, Any]:
             **sysctl_files(node.sysctls),
             **distribution_files(node.release, node.cpu),
             **kept_files(node.sysctls),
+            **(persistenced_files(bool(node.board.get("persistence_mode"))) if node.gpus else {}),
             "/proc/self/mounts": _MOUNTS + node.mounts,
             "/etc/fstab": _FSTAB,
             "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",

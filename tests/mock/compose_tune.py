@@ -41,3 +41,15 @@ def kept_files(sysctls: dict[str, str]) -> Files:
         "/etc/sysctl.d/60-gpu-node.conf": "# GPU nodes\n" + lines.replace("\t", " "),
         "/etc/systemd/system.conf.d/50-memlock.conf": "[Manager]\nDefaultLimitMEMLOCK=infinity\n",
     }
+
+
+def persistenced_files(on: bool) -> Files:
+    """NVIDIA's daemon, whose package leaves persistence mode off, and what turns it on where a node has it on."""
+    unit = "usr/lib/systemd/system/nvidia-persistenced.service"
+    command = "ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced"
+    text = (
+        f"[Unit]\nDescription=NVIDIA Persistence Daemon\n\n[Service]\nType=forking\n{command} --no-persistence-mode\n"
+    )
+    override = f"[Service]\nExecStart=\n{command} --persistence-mode\n"
+    kept: Files = {"/etc/systemd/system/nvidia-persistenced.service.d/override.conf": override} if on else {}
+    return {f"/{unit}": text, **kept}

@@ -116,3 +116,31 @@ def test_the_end_of_stdin_ends_it_also_while_it_loads() -> None:
             assert child.wait(10) == 0
         finally:
             child.kill()
+
+
+def test_a_diagnosis_looks_twice_and_judges_once() -> None:
+    host = load("dgx-h100+gpu3-ecc-storm")
+    before = agent.answer(host, Request("gpu001", "diagnose", checks=("gpu-ecc-rate",), interval_s=0.01))
+    assert [(one.check, one.subject.name) for one in before.findings] == [("gpu-ecc-rate", "GPU 3")]
+    assert before.notes == ()
+    assert before.elapsed_s > 0.01
+    after = agent.answer(host, Request("gpu001", "diagnose", checks=("gpu-sram",), baseline=before.inventory))
+    assert [one.check for one in after.findings] == ["gpu-sram"]
+    assert after.notes == ()
+
+
+def test_a_baseline_of_another_boot_is_noted_and_not_used() -> None:
+    other = Inventory(Kernel("a", "6.1", "x86_64", None, "another", 1.0, None))
+    report = agent.answer(load("cpu-only"), Request("cpu001", "diagnose", baseline=other))
+    assert report.notes == ("the baseline is not used: the machine was started anew since, or does not tell",)
+
+
+@pytest.mark.real
+def test_this_machine_can_be_diagnosed() -> None:
+    from brctl.node.diagnose import engine
+    from brctl.node.host.local import Local
+
+    report = agent.answer(Local(), Request("here", "diagnose", interval_s=0.1))
+    assert {one.check for one in report.findings} == {check.id for check in engine.registry()}
+    assert not [one.summary for one in report.findings if "itself failed" in one.summary]
+    assert loads(Report, dumps(report)) == report

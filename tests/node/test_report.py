@@ -5,8 +5,21 @@ import pytest
 
 from brctl.node.codec import InvalidReportError, decode, dumps, encode, loads
 from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
-from brctl.node.report import HOST, SCHEMA_VERSION, Evidence, Finding, Mock, NodeError, Report, Status
+from brctl.node.report import (
+    HOST,
+    SCHEMA_VERSION,
+    Change,
+    Evidence,
+    Finding,
+    Mock,
+    NodeError,
+    Outcome,
+    Report,
+    Status,
+    Transaction,
+)
 
+CHANGE = Change("nic-mtu", HOST, "mtu", Outcome.CAPPED, "9000", "1500", effects=("a link that bounces",))
 FULL = Report(
     node="gpu001",
     time=1.5,
@@ -19,6 +32,8 @@ FULL = Report(
     ),
     findings=(Finding("gpu-count", Status.CRIT, HOST, "7 of 8", (Evidence("a", "b", "c"),), "do", None, "fold"),),
     errors=(NodeError("died", "why"),),
+    changes=(CHANGE,),
+    transactions=(Transaction("20260102-030405", "done", 1.5, "op", "b", "abc", (CHANGE,)),),
 )
 
 
@@ -97,13 +112,13 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
         "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "changes", "transactions",
-        "environment", "bundle", "series", "samples", "schema_version",
+        "endpoints", "pair", "environment", "bundle", "series", "samples", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
         "problems", "accelerator_libraries", "kernel_log", "hypervisor", "transparent_hugepage", "cpu_governors",
-            "memlocks", "peermem", "iommu", "acs", "clock", "memory_controllers", "filesystems", "fstab", "tasks",
-            "cpu_times", "port_counters", "link_settings",
+        "memlocks", "peermem", "iommu", "acs", "clock", "memory_controllers", "filesystems", "fstab", "tasks",
+        "cpu_times", "port_counters", "link_settings",
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",
@@ -114,3 +129,11 @@ def test_the_keys_of_the_output_are_pinned() -> None:
         "check", "status", "subject", "summary", "evidence", "remedy", "reason", "fold",
         "cause",
     ]  # fmt: skip
+    change = [
+        "setting", "subject", "key", "outcome", "wanted", "live", "before", "boot", "boot_source", "reason", "effects",
+        "source", "fold",
+    ]  # fmt: skip
+    assert list(plain["changes"][0]) == change
+    (transaction,) = plain["transactions"]
+    assert list(transaction) == ["id", "state", "time", "who", "boot_id", "config_hash", "changes"]
+    assert list(transaction["changes"][0]) == change

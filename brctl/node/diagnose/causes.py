@@ -2,7 +2,8 @@
 
 A check names in `after` the checks whose findings explain its own, or in a finding's `cause` the one that does. A cause
 explains what is bad about the same part of the machine, about any part where it concerns the host as a whole, and about
-a device where it concerns a PCI port above that. A chain is told as one: everything in it is a consequence of its first
+a device where it concerns a PCI port above that; what is bad about all GPUs alike follows from what is about each. A
+chain is told as one: everything in it is a consequence of its first
 cause.
 """
 
@@ -27,6 +28,7 @@ def attributed(findings: Sequence[Finding], checks: Sequence[Check], seen: Inven
         cause = known.get(finding.cause) if finding.cause else None  # one that was not looked for explains nothing
         if cause is None and finding.status in _BAD:
             cause = _cause(finding, bad, after.get(finding.check, ()), ports)
+            cause = cause or _common_cause(finding, bad, after.get(finding.check, ()), seen)
         if cause:
             direct[finding] = cause
     roots = {finding: _root(finding, direct) for finding in direct}
@@ -40,6 +42,18 @@ def _cause(
         for finding in bad:
             if finding.check == check and _explains(finding, effect, ports):
                 return finding
+    return None
+
+
+def _common_cause(effect: Finding, bad: Sequence[Finding], after: Sequence[str], seen: Inventory) -> Optional[Finding]:
+    """Of what is bad about all GPUs alike: a check that found each of them bad by itself. The first of these."""
+    answering = sum(gpu.fault is None for gpu in seen.gpus or ())
+    if effect.subject != HOST:
+        return None
+    for check in after:
+        same = [finding for finding in bad if finding.check == check and finding.subject.kind == "gpu"]
+        if len(same) == answering > 1 and same[0].status is not Status.UNKNOWN:
+            return same[0]
     return None
 
 

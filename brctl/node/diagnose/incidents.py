@@ -107,10 +107,10 @@ def nothing(check: Check, log: KernelLog, clean: str) -> Tuple[Finding, ...]:
 
 def times(event: LogEvent) -> str:
     """How often and when: `at 1200.1`, `5 times, 1200.1 to 1245.2`."""
-    if event.count == 1:
+    if event.occurrences == 1:
         return "at {}".format(event.first) if event.first else "once"
     span = ", {} to {}".format(event.first, event.last) if event.first else ""
-    return "{} times{}".format(event.count, span)
+    return "{} times{}".format(event.occurrences, span)
 
 
 def _finding(

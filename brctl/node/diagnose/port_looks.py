@@ -33,6 +33,7 @@ class Look(NamedTuple):
 
 
 _MINOR_S = 1.0
+_MOST_TOLD = 8
 
 
 def per_second(growth: Growth) -> float:
@@ -92,6 +93,14 @@ def judge(
         good = len(known) - len(bad)
         findings += [check.finding(Status.PASS, "{} of {} ports: {}".format(good, len(known), well))] if good else []
     return tuple(findings)
+
+
+def totals(check: Check, case: Case, names: Sequence[str]) -> Finding:
+    """What there is to say by one look alone, as of a saved output: totals, and no verdict."""
+    known = [one for port in case.seen.port_counters or () for one in port.counters if one.name in names]
+    shown = ["{} {}".format(one.name, one.value) for one in known if one.value]
+    told = "; since the driver was loaded: " + ", ".join(shown[:_MOST_TOLD]) if shown else ""
+    return check.finding(Status.INFO if shown else Status.NA, "one look is no verdict" + told)
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Optional[Verdict]:

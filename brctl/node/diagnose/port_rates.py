@@ -4,7 +4,7 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ..report import Finding, Status
 from . import Case, Check
-from .port_looks import Look, judge, per_second
+from .port_looks import Look, judge, per_second, totals
 from .verdicts import WELL, Verdict
 
 
@@ -19,6 +19,8 @@ class Loss(NamedTuple):
 
 def judged(check: Check, case: Case, losses: Sequence[Loss], well: str, lacking: str) -> Tuple[Finding, ...]:
     """The first kind of loss that is beyond its limit is told of a port, with its rate."""
+    if not case.earlier:
+        return (totals(check, case, [name for loss in losses for name in loss.names]),)
     return judge(check, case, lambda look: _look(look, case, losses), well, lacking)
 
 

@@ -1,4 +1,4 @@
-"""GPUs that are judged each by itself: one Finding for each that is not well, else one for all."""
+"""GPUs that are judged each by itself: one Finding for each that is not well, one for all where all are alike."""
 
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -39,7 +39,15 @@ def judge(
     bad = [(gpu, verdict) for gpu, verdict in told if verdict.status is not Status.PASS]
     if not bad:
         return (check.finding(Status.PASS, _well(known, len(told), well)),)
+    alike = {(verdict.status, verdict.text) for _, verdict in bad}
+    if len(bad) == len(told) > 1 and len(alike) == 1:  # a fault of what they share: a supply, a fabric, a setting
+        return (_of_all(check, bad[0][1], len(bad), len(known)),)
     return tuple(_finding(check, gpu, verdict) for gpu, verdict in bad)
+
+
+def _of_all(check: Check, verdict: Verdict, bad: int, known: int) -> Finding:
+    summary = "{} of {} GPUs: {}".format(bad, known, verdict.text)
+    return check.finding(verdict.status, summary, HOST, verdict.evidence, verdict.remedy)
 
 
 def _finding(check: Check, gpu: Gpu, verdict: Verdict) -> Finding:

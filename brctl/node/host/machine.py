@@ -35,8 +35,7 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Proto
 from ..accel import Library, libraries
 from ..deadline import HungError
 from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed, Space
-from .pair import Echoed
+from . import COMMAND_LIMIT_S, Completed, Echoed, Space
 from .tree import InvalidMachineError as InvalidMachineError  # part of what this module offers
 from .tree import NotRecordedError, Tree, errno_of, os_error
 

@@ -9,9 +9,10 @@ import errno
 import socket
 import threading
 import time
-from typing import List, NamedTuple, Optional
+from typing import List
 
 from .. import deadline
+from . import Echoed
 
 NONCE_BYTES = 16
 PINGS = 200
@@ -29,23 +30,6 @@ _TRIES = 3
 _PROBE = 3
 """IP_PMTUDISC_PROBE of linux/in.h: never fragmented, whatever is known of the path."""
 _MTU_DISCOVER, _V6_MTU_DISCOVER = 10, 23
-
-
-class Echoed(NamedTuple):
-    """What the client's end saw."""
-
-    connected: bool
-    rtt_s: Optional[float] = None
-    """The median; this and the next are None where not all came back in time."""
-    rtt_p99_s: Optional[float] = None
-    small_answered: Optional[bool] = None
-    """UDP datagrams of 64 bytes."""
-    large_answered: Optional[bool] = None
-    """UDP datagrams as large as the MTU, there and back, never fragmented."""
-    sent: int = 0
-    returned: int = 0
-    fault: Optional[str] = None
-    """Why the test ended before its end: what the kernel said."""
 
 
 def serve(address: str, port: int, nonce: bytes, limit_s: float) -> bool:

@@ -30,8 +30,7 @@ from ... import __version__
 from .. import deadline
 from ..accel import Library, libraries
 from ..mask import Mask
-from . import COMMAND_LIMIT_S, Completed, Host, Space
-from .pair import Echoed
+from . import COMMAND_LIMIT_S, Completed, Echoed, Host, Space
 from .tree import NotRecordedError, follow
 
 if TYPE_CHECKING:

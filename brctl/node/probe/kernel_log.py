@@ -1,7 +1,8 @@
 """The kernel log of this boot: what in it matters, repeats folded.
 
 /dev/kmsg is read as it is now, without waiting for more. Where it may not be read, or older messages were overwritten,
-the journal may have them all. A log that does not begin with the boot is `incomplete`, and never a clean one.
+the journal may have them all. A log that does not begin with the boot is not `complete`, and never a clean one. Of the
+boot before, only the errors of GPUs matter, and only where there are some in this one.
 """
 
 import re
@@ -16,7 +17,7 @@ from .log_line import Record
 from .log_scan import candidates
 
 KMSG = "/dev/kmsg"
-JOURNAL = ("journalctl", "--dmesg", "--boot", "--no-pager", "--quiet", "--output=short-monotonic")
+JOURNAL = ("journalctl", "--dmesg", "--no-pager", "--quiet", "--output=short-monotonic")
 MOST_EVENTS = 500
 """Different ones that are kept. A machine with so many has one that explains them, and it is among the first."""
 _TEXT = 240
@@ -34,25 +35,33 @@ def read(host: Host) -> Optional[KernelLog]:
         kept = _journal(host)
         if kept is None:
             raise error
-        return kept
+        return _with_boot_before(host, kept)
     if text is None:
         return _journal(host)
     ring = parse([text.encode("utf-8", "replace")], KMSG)
-    if ring.complete:
-        return ring
-    kept = _journal(host)
-    return kept if kept and kept.complete else ring
+    kept = None if ring.complete else _journal(host)
+    return _with_boot_before(host, kept if kept and kept.complete else ring)
 
 
-def _journal(host: Host) -> Optional[KernelLog]:
+def _with_boot_before(host: Host, log: KernelLog) -> KernelLog:
+    """Where a GPU has an error, with those that it had in the boot before: what a reboot did not mend."""
+    if not any(event.kind == "xid" for event in log.events):
+        return log
+    before = _journal(host, boot=("--boot=-1",))
+    found = [event for event in before.events if event.kind == "xid"] if before else []
+    return log._replace(events=(*(event._replace(past=True, boot=event.boot + 1) for event in found), *log.events))
+
+
+def _journal(host: Host, boot: Tuple[str, ...] = ("--boot",)) -> Optional[KernelLog]:
     """None where there is no journal, where it has nothing, or does not answer."""
+    argv = (*JOURNAL[:2], *boot, *JOURNAL[2:])
     try:
-        answer = host.run(JOURNAL)
+        answer = host.run(argv)
     except (OSError, HungError):
         return None
     if answer is None or answer.returncode != 0 or not answer.stdout.strip():
         return None
-    return parse([answer.stdout.encode("utf-8", "replace")], " ".join(JOURNAL[:3]))
+    return parse([answer.stdout.encode("utf-8", "replace")], " ".join(argv[:3]))
 
 
 def parse(blocks: Iterable[bytes], source: str) -> KernelLog:
@@ -136,7 +145,9 @@ class _Tally:
     def events(self) -> Tuple[LogEvent, ...]:
         """In the order of the first time, with what is past marked."""
         return tuple(
-            event._replace(count=max(1, event.count), boot=self._boot - event.boot, past=self._is_past(key, event))
+            event._replace(
+                occurrences=max(1, event.occurrences), boot=self._boot - event.boot, past=self._is_past(key, event)
+            )
             for key, event in self._found.items()
         )
 
@@ -151,7 +162,7 @@ def _first(found: Sighting, record: Record, boot: int) -> LogEvent:
     return LogEvent(
         kind=found.kind,
         text=_text(found.text or record.message),
-        count=0 if found.echo else 1,
+        occurrences=0 if found.echo else 1,
         first=record.when,
         last=record.when,
         first_s=record.seconds,
@@ -170,9 +181,9 @@ def _more(known: LogEvent, found: Sighting, record: Record) -> LogEvent:
     event = known._replace(detail=known.detail or found.detail, process=known.process or found.process)
     if found.echo and _is_near(known, record):
         return event
-    if known.count == 0 and not found.echo:  # what was announced is told now
+    if known.occurrences == 0 and not found.echo:  # what was announced is told now
         event = event._replace(text=_text(found.text or record.message), pid=found.pid)
-    return event._replace(count=known.count + 1, last=record.when, last_s=record.seconds)
+    return event._replace(occurrences=known.occurrences + 1, last=record.when, last_s=record.seconds)
 
 
 def _is_near(known: LogEvent, record: Record) -> bool:

@@ -85,6 +85,12 @@ def _sources(host: Host, names: Sequence[str]) -> Iterator[Tuple[str, str, _Read
             yield path, name, partial(_by_files, host, name, "{}/ports/{}".format(path, port), PORT)
 
 
+def parse(text: str) -> Tuple[Counter, ...]:
+    """Of `ethtool -S` as it was printed, those that are judged."""
+    pairs = (line.strip().partition(": ") for line in text.splitlines())
+    return chosen({name: int(value) for name, _, value in pairs if value.strip().isdigit()})
+
+
 def parse_counter(text: str) -> Optional[int]:
     """None for `N/A (no PMA)`, which an InfiniBand port of a virtual function says."""
     text = text.strip()

@@ -19,6 +19,7 @@ from .undo import run_commands, take_back
 Look = Callable[[], Inventory]
 """Reads the machine anew."""
 
+_ATOMIC = "another change failed, and --atomic was given"
 _stopping = threading.Event()
 _idle = threading.Event()
 _idle.set()
@@ -111,7 +112,7 @@ class _Run:
         for step in self._plan.pending:
             self._attempt(step, step.live)
         if self._request.tune.atomic and self._failed:
-            back = self._all_back("another change failed, and --atomic was given")
+            back = self._all_back(_ATOMIC)
             _release(guard)
             return back
         if guard and self._entries:
@@ -124,6 +125,8 @@ class _Run:
         in_haste = _stopping.is_set()
         if self._request.tune.persist and not in_haste:
             self._persist()
+        if self._request.tune.atomic and self._failed:
+            return self._all_back(_ATOMIC)
         changes = self._outcomes()
         return self._end("failed" if self._failed or in_haste else "done", changes)
 
@@ -192,6 +195,7 @@ class _Run:
 
     def _all_back(self, why: str) -> Applied:
         conflicts = take_back(self._places, self._journal, self._entries)
+        run_commands(self._host, [command for entry in self._entries for command in entry.commands])
         changes = []
         for step in self._plan.steps:
             change = self._failed.get(step_name(step.change), step.change)
@@ -239,7 +243,8 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     """Journal it, do it, read it back. Raises WriteError; then all is as it was before, as far as that can be."""
     change, place = step.change, write.place
     before = places.read(place)
-    entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, step.after)
+    commands = step.after if place.kind == "file" else ()  # nobody else knows of what is live
+    entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, commands)
     try:
         entry = record.write(entry)
     except OSError as error:

@@ -186,6 +186,7 @@ def condition() -> Dict[str, Any]:
         "filesystems": (Filesystem("/", "/dev/nvme0n1p2", "ext4", 400 * GIB, 1300 * GIB, 10**8, 10**6),),
         "fstab": ("/",),
         "tasks": Tasks(2000, 0, ()),
+        "port_counters": (PortCounters("ens1np0", "ethtool -S ens1np0", 100.0, (Counter("rx_discards_phy", 5),)),),
         "cpu_times": (NodeTime(0, 10**6, 10**8), NodeTime(1, 10**6, 10**8)),
     }
 

@@ -48,6 +48,17 @@ def test_what_concerns_the_host_explains_every_part() -> None:
     ]
 
 
+def test_what_is_of_all_follows_from_what_is_of_each(dgx: Inventory) -> None:
+    gpus = (dgx.gpus or ())[3:5]
+    seen = dgx._replace(gpus=gpus)
+    checks = (a_check("hot"), a_check("slow", "hot"))
+    each = [("hot", Status.CRIT, Subject("gpu", gpu.uuid or "", "")) for gpu in gpus]
+    assert told(seen, checks, ("slow", Status.CRIT, HOST), *each)[0] == ("slow", Status.INFO, "hot")
+    assert told(seen, checks, ("slow", Status.CRIT, HOST), each[0])[0] == ("slow", Status.CRIT, None)
+    unread = [(check, Status.UNKNOWN, subject) for check, _, subject in each]
+    assert told(seen, checks, ("slow", Status.CRIT, HOST), *unread)[0] == ("slow", Status.CRIT, None)
+
+
 def test_a_chain_is_told_as_one_and_as_bad_as_its_worst() -> None:
     checks = (a_check("a"), a_check("b", "a"), a_check("c", "b"))
     found = (("c", Status.CRIT, GPU), ("b", Status.WARN, GPU), ("a", Status.WARN, GPU))

@@ -148,7 +148,7 @@ def test_mig_has_no_utilization(well: Inventory) -> None:
 
 def test_a_guest_that_is_told_nothing(well: Inventory) -> None:
     """NVIDIA/TensorRT-LLM#1861: neither links, ECC nor PCIe: n/a each, and well on the whole."""
-    blank = dict.fromkeys(("links", "errors", "pcie", "fabric", "health", "limits"))
+    blank: Dict[str, Any] = dict.fromkeys(("links", "errors", "pcie", "fabric", "health", "limits"))
     seen = well._replace(gpus=tuple(gpu._replace(**blank) for gpu in well.gpus or ()))
     assert told(seen) == []
     for check in ("gpu-ecc-volatile", "gpu-remap", "gpu-pcie", "gpu-power", "gpu-links", "gpu-fabric"):

@@ -5,7 +5,7 @@ import pytest
 from brctl.node.diagnose import Case, Check, verdicts
 from brctl.node.diagnose.verdicts import WELL, Verdict
 from brctl.node.facts import Gpu, GpuFault, Inventory
-from brctl.node.report import HOST, Status
+from brctl.node.report import HOST, Evidence, Status
 from brctl.node.request import Expected
 
 CHECK = Check("a-check", "A check", (), ("gpus",), lambda _: ())
@@ -29,6 +29,17 @@ def test_one_finding_for_all_that_are_well_and_one_for_each_that_is_not(dgx: Inv
         (Status.WARN, "GPU 6: ill"),
         (Status.WARN, "GPU 7: ill"),
     ]
+
+
+def test_all_that_are_ill_alike_are_one_finding(dgx: Inventory) -> None:
+    ill = Verdict(Status.CRIT, "ill", (Evidence("what", "value", "source"),), "mend it")
+    (found,) = judge(with_faults(dgx, None, "lost", None), lambda _: ill)
+    assert (found.status, found.subject, found.summary) == (Status.CRIT, HOST, "2 of 3 GPUs: ill")
+    assert (found.evidence, found.remedy) == (ill.evidence, "mend it")
+    found = judge(dgx, lambda gpu: ill._replace(text="ill {}".format(gpu.gpu_index)))
+    assert [one.summary for one in found][:2] == ["GPU 0: ill 0", "GPU 1: ill 1"]
+    (found,) = judge(dgx._replace(gpus=(dgx.gpus or ())[:1]), lambda _: ill)
+    assert found.summary == "GPU 0: ill"
 
 
 def test_those_that_do_not_tell_or_do_not_answer_are_left_out(dgx: Inventory) -> None:

@@ -13,7 +13,8 @@ from brctl.node.probe.kernel_log import JOURNAL, MOST_EVENTS, parse, read
 XID = "NVRM: Xid (PCI:0000:3b:00): {}, pid='<unknown>', name=<unknown>, x"
 BOOT = "[    0.000000] Linux version 6.8.0 (a@b)"
 DRIVER = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Release Build"
-FULL = " ".join(JOURNAL)
+FULL = " ".join((*JOURNAL[:2], "--boot", *JOURNAL[2:]))
+BEFORE = FULL.replace("--boot", "--boot=-1")
 
 
 def of(*lines: str) -> KernelLog:
@@ -21,7 +22,7 @@ def of(*lines: str) -> KernelLog:
 
 
 def xids(log: KernelLog) -> List[Any]:
-    return [(event.number, event.count, event.past, event.boot) for event in log.events]
+    return [(event.number, event.occurrences, event.past, event.boot) for event in log.events]
 
 
 def test_an_event() -> None:
@@ -34,8 +35,9 @@ def test_an_event() -> None:
 def test_repeats_are_folded() -> None:
     log = of(*("[{}.0] ".format(second) + XID.format(45) for second in range(11760)), "[99999.0] " + XID.format(13))
     (first, second) = log.events
-    assert (first.number, first.count, first.first_s, first.last_s, first.last) == (45, 11760, 0.0, 11759.0, "11759.0")
-    assert (second.number, second.count) == (13, 1)
+    assert (first.number, first.occurrences, first.first_s, first.last_s) == (45, 11760, 0.0, 11759.0)
+    assert first.last == "11759.0"
+    assert (second.number, second.occurrences) == (13, 1)
 
 
 def test_what_the_kernel_says_twice_is_one() -> None:
@@ -103,13 +105,13 @@ def test_the_dictionary_of_a_record_and_indented_lines() -> None:
         "3,6,6,-;NVRM: (PCI ID: 10de:2330) installed in this system has",
         "3,7,6,-;NVRM: fallen off the bus and is not responding to commands.",
     )
-    assert [(event.number, event.pci, event.count) for event in log.events] == [(79, "0000:9b:00.0", 1)]
+    assert [(event.number, event.pci, event.occurrences) for event in log.events] == [(79, "0000:9b:00.0", 1)]
     indented = of(
         "Feb 23 16:24:18 gpu001 kernel: NVRM: The NVIDIA GPU 0000:9b:00.0",
         "                               NVRM: (PCI ID: 10de:2330) installed in this system has",
         "                               NVRM: fallen off the bus and is not responding to commands.",
     )
-    assert [(event.number, event.pci, event.count) for event in indented.events] == [(79, "0000:9b:00.0", 1)]
+    assert [(event.number, event.pci, event.occurrences) for event in indented.events] == [(79, "0000:9b:00.0", 1)]
 
 
 def test_the_names_of_gpus() -> None:
@@ -158,6 +160,18 @@ def test_the_journal_where_the_ring_may_not_be_read(machine: Any) -> None:
         assert (raised.value.errno, raised.value.filename) == (errno.EPERM, "/dev/kmsg")
 
 
+def test_what_the_boot_before_had_of_the_same(machine: Any) -> None:
+    ring = {"/dev/kmsg": "6,0,5,-;Linux version 6\n4,1,6,-;" + XID.format(48) + "\n"}
+    before = "[9.0] gpu001 kernel: " + XID.format(48) + "\n"
+    before += "[9.5] gpu001 kernel: INFO: task cp:1 blocked for more than 120 seconds.\n"
+    log = read(machine(ring, commands={BEFORE: {"stdout": before}}))
+    assert log
+    assert xids(log) == [(48, 1, True, 1), (48, 1, False, 0)]
+    assert (log.source, log.complete, log.begins) == ("/dev/kmsg", True, "0.000005")
+    clean = {"/dev/kmsg": "6,0,5,-;Linux version 6\n"}
+    assert read(machine(clean, commands={BEFORE: {"stdout": before}})) == KernelLog("/dev/kmsg", True, "0.000005", ())
+
+
 def test_no_log_at_all(machine: Any) -> None:
     assert read(machine({"/proc/uptime": "1 1\n"})) is None
 
@@ -171,7 +185,7 @@ def test_a_ring_that_hangs(machine: Any) -> None:
 def test_recorded(recordings: Path, name: str) -> None:
     log = parse([(recordings / "kernel-log" / (name + ".log")).read_bytes()], name)
     counts = {"xid-119": [("xid", 119, 5)], "peermem": [("peermem", None, 7)], "kmsg-1": []}
-    assert [(event.kind, event.number, event.count) for event in log.events] == counts[name]
+    assert [(event.kind, event.number, event.occurrences) for event in log.events] == counts[name]
     assert not log.complete
 
 

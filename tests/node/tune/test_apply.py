@@ -321,6 +321,17 @@ def test_an_owner_that_does_not_listen(
     assert (change.outcome, change.reason) == (Outcome.REFUSED, reason)
 
 
+def test_atomic_holds_for_what_lasts_too(use: Any, tell: Ask, machines: Machines) -> None:
+    machines.commands = {"owner reload": {"returncode": 1, "stderr": "no\n"}}
+    lasting = adds("two", "b", after=(("owner", "reload"),))
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)], two=lasting)
+    done = tell("tune-apply", persist=True, atomic=True)
+    assert outcomes(done) == [("a", "restored"), ("b", "refused")]
+    assert done.transactions[0].state == "rolled back"
+    assert (machines.load().read("/sys/a"), machines.load().read("/etc/x.conf")) == ("1\n", None)
+    assert [call for call in machines.calls if call.startswith("run owner")] == ["run owner reload"] * 2
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The way back
 

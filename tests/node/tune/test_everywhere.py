@@ -3,6 +3,8 @@
 from typing import Any, Callable, Dict, List
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from brctl.mock.machines import names
 from brctl.node.probe import inventory
@@ -58,11 +60,11 @@ def reading(machine: Any) -> Dict[str, Any]:
 def test_apply_leaves_an_empty_plan_and_rollback_nothing(ask: Ask, load: Load, name: str) -> None:
     machine = load(name)
     before = reading(machine)
-    settings = possible(ask(machine, "tune-plan", **WANTED))
-    wanted = dict(WANTED, settings=settings)
+    chosen = possible(ask(machine, "tune-plan", **WANTED))
+    wanted = dict(WANTED, settings=chosen)
     done = ask(machine, "tune-apply", **wanted)
     assert done.transactions[0].state == "done", done.changes
-    assert {change.setting for change in done.changes if change.outcome is Outcome.CHANGED} == set(settings)
+    assert {change.setting for change in done.changes if change.outcome is Outcome.CHANGED} == set(chosen)
     again = ask(machine, "tune-plan", **wanted)
     assert {change.outcome for change in again.changes} <= {Outcome.OK, Outcome.NA}
     back = ask(machine, "tune-rollback")
@@ -75,6 +77,46 @@ def test_every_setting_is_tried_on_some_machine(ask: Ask) -> None:
     plans = [ask(machine, "tune-plan", **WANTED) for machine in ("dgx-h100", "cpu-only", "dgx-a100")]
     tried = {name for plan in plans for name in possible(plan)}
     assert tried == {setting.id for setting in engine.registry()} - set(OF_FILES)
+
+
+def _numbers(least: int, most: int) -> Any:
+    return st.integers(least, most)
+
+
+ANY: Any = st.fixed_dictionaries(
+    {},
+    optional={
+        "sysctls": st.lists(_numbers(1, 2**31 - 1), min_size=3, max_size=3).map(
+            lambda sizes: (KernelParameter("net.ipv4.tcp_rmem", " ".join(map(str, sorted(sizes)))),)
+        ),
+        "numa_balancing": _numbers(0, 3),
+        "power_limits": _numbers(200, 700).map(lambda watts: (PowerLimit(None, float(watts)),)),
+        "persistence_mode": st.booleans(),
+        "locked_clocks": st.tuples(_numbers(1, 1980), _numbers(1, 1980)).map(lambda pair: Clocks(*sorted(pair))),
+        "persist": st.booleans(),
+    },
+)
+"""What this machine can take."""
+
+
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=ANY, second=ANY)
+def test_any_two_after_each_other_and_back(ask: Ask, load: Load, h100: str, first: Any, second: Any) -> None:
+    machine = load(h100)
+    before = reading(machine)
+    done = 0
+    for wanted in (first, second):
+        report = ask(machine, "tune-apply", **wanted)
+        assert {change.outcome for change in report.changes} <= {Outcome.CHANGED, Outcome.OK, Outcome.NA}, (
+            report.changes
+        )
+        assert {change.outcome for change in ask(machine, "tune-plan", **wanted).changes} <= {Outcome.OK, Outcome.NA}
+        done += len(report.transactions)
+    for _ in range(done):
+        back = ask(machine, "tune-rollback")
+        assert {change.outcome for change in back.changes} <= {Outcome.RESTORED}
+    assert ask(machine, "tune-rollback").errors[0].message == "there is nothing to roll back"
+    assert reading(machine) == before
 
 
 class KilledError(BaseException):

@@ -56,9 +56,10 @@ CHECK = Check(
         Threshold("busy_percent", 95, "%", "Ours: one CPU in twenty is what a GPU's own threads need."),
         Threshold(
             "least_ticks",
-            200,
+            5000,
             "ticks",
-            "The kernel counts in hundredths of a second: fewer than this between two looks would be noise.",
+            "The kernel counts in hundredths of a second on each CPU. Half a second on a hundred CPUs is the least "
+            "that is no mere burst: the level `quick` does not tell.",
         ),
     ),
     reads=("gpus",),

@@ -30,7 +30,8 @@ def _look(case: Case, gpu: Gpu) -> Optional[Verdict]:
     grown = [growth for growth in growths(case, gpu, _count) if growth.amount]
     evidence: Tuple[Evidence, ...] = (Evidence("uncorrected in its life", str(count), _CALL),)
     if not grown:
-        return Verdict(Status.INFO, "{} uncorrected ECC errors in its life, none new".format(count), evidence)
+        errors = "1 uncorrected ECC error" if count == 1 else "{} uncorrected ECC errors".format(count)
+        return Verdict(Status.INFO, errors + " in its life, none new", evidence)
     evidence += tuple(Evidence("growth", growth.text, _CALL) for growth in grown)
     return Verdict(Status.WARN, "uncorrected ECC errors {}".format(grown[0].text), evidence, _REMEDY)
 

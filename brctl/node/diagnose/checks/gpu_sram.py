@@ -32,9 +32,8 @@ def _look(gpu: Gpu) -> Optional[Verdict]:
         text = "more uncorrected SRAM errors than the GPU may have"
         return Verdict(Status.CRIT, text, evidence, "drain the node and have the GPU replaced (RMA)")
     if count:
-        return Verdict(
-            Status.WARN, "{} uncorrected SRAM errors since the driver was loaded".format(count), evidence, _RESET
-        )
+        text = "1 uncorrected SRAM error" if count == 1 else "{} uncorrected SRAM errors".format(count)
+        return Verdict(Status.WARN, text + " since the driver was loaded", evidence, _RESET)
     return WELL
 
 

@@ -11,7 +11,7 @@ from ...probe.port_counters import pause
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
 from ..growth import Growth
-from ..port_looks import Look, judge
+from ..port_looks import Look, judge, totals
 from ..verdicts import WELL, Verdict
 
 _US = 1e-6
@@ -28,6 +28,9 @@ _REMEDIES = {
 
 
 def run(case: Case) -> Sequence[Finding]:
+    if not case.earlier:
+        counters = [one.name for port in case.seen.port_counters or () for one in port.counters]
+        return (totals(CHECK, case, [name for name in counters if pause(name) or name in _STORMS]),)
     most = case.thresholds["share"] / 100
     return judge(CHECK, case, lambda look: _look(look, most), "hardly any pause", "how long it pauses")
 

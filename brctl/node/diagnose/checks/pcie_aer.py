@@ -29,7 +29,7 @@ def _per_minute(event: LogEvent) -> float:
     """Over a minute at least: a burst is no rate."""
     if event.first_s is None or event.last_s is None:
         return 0.0
-    return event.count * 60 / max(60.0, event.last_s - event.first_s)
+    return event.occurrences * 60 / max(60.0, event.last_s - event.first_s)
 
 
 def _describe(ones: Sequence[Told]) -> str:

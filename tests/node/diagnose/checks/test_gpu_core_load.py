@@ -18,9 +18,9 @@ def looked(dgx: Inventory, busy: int, total: int) -> Any:
 @pytest.mark.parametrize(
     ("busy", "total", "status", "summary"),
     [
-        (300, 1000, Status.PASS, "NUMA node 0 0 % busy, NUMA node 1 30 % busy"),
-        (960, 1000, Status.WARN, "NUMA node 1 96 % busy, with GPUs beside it"),
-        (199, 199, Status.NA, "no GPU whose CPUs are known, or only one look"),
+        (3000, 10000, Status.PASS, "NUMA node 0 0 % busy, NUMA node 1 30 % busy"),
+        (9600, 10000, Status.WARN, "NUMA node 1 96 % busy, with GPUs beside it"),
+        (4999, 4999, Status.NA, "no GPU whose CPUs are known, or only one look"),
     ],
 )
 def test_load(dgx: Inventory, busy: int, total: int, status: Status, summary: str) -> None:
@@ -31,5 +31,5 @@ def test_load(dgx: Inventory, busy: int, total: int, status: Status, summary: st
 def test_what_cannot_be_told(dgx: Inventory, examine: Callable[..., Any]) -> None:
     (found,) = examine(dgx._replace(cpu_times=(NodeTime(0, 1, 2),)))
     assert found.status is Status.NA
-    (found,) = looked(dgx._replace(gpus=None), 960, 1000)
+    (found,) = looked(dgx._replace(gpus=None), 9600, 10000)
     assert found.status is Status.NA

@@ -18,6 +18,11 @@ def test_those_of_a_long_life_are_noted(with_values: Values, examine: Examine, l
     assert (found.status, found.summary) == (Status.INFO, "GPU 3: 12 uncorrected ECC errors in its life, none new")
 
 
+def test_a_single_one(with_values: Values, examine: Examine) -> None:
+    (found,) = examine(with_values(3, errors={"aggregate_uncorrected": 1}))
+    assert found.summary == "GPU 3: 1 uncorrected ECC error in its life, none new"
+
+
 def test_new_ones_are_a_warning(with_values: Values, examine: Examine, later: Callable[..., Inventory]) -> None:
     before, seen = (with_values(3, errors={"aggregate_uncorrected": count}) for count in (12, 14))
     (found,) = examine(later(seen, 7200), before=before)

@@ -13,6 +13,8 @@ def test_none(well: Inventory, examine: Examine) -> None:
 
 
 def test_few_are_a_warning(with_values: Values, examine: Examine) -> None:
+    (found,) = examine(with_values(3, errors={"sram_volatile_parity": 1}))
+    assert found.summary == "GPU 3: 1 uncorrected SRAM error since the driver was loaded"
     (found,) = examine(with_values(3, errors={"sram_volatile_parity": 1, "sram_volatile_secded": 2}))
     assert (found.status, found.summary) == (
         Status.WARN,

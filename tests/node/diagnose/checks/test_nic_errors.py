@@ -57,11 +57,14 @@ def test_another_limit(grow: Callable[..., Any]) -> None:
     assert found.status is Status.WARN
 
 
-def test_one_look_tells_nothing(
-    counted: Callable[..., Inventory], examine: Callable[..., Any], grow: Callable[..., Any]
-) -> None:
-    (found,) = examine(counted({"ens1np0": {"rx_crc_errors_phy": 9}}))
-    assert (found.status, found.summary) == (Status.NA, "no port tells of damaged packets")
+def test_one_look_tells_totals_and_no_verdict(counted: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
+    (found,) = examine(counted({"ens1np0": {"rx_crc_errors_phy": 9, "rx_symbol_err_phy": 0}}))
+    assert (found.status, found.summary) == (
+        Status.INFO,
+        "one look is no verdict; since the driver was loaded: rx_crc_errors_phy 9",
+    )
+    (found,) = examine(counted({"ens1np0": {"rx_crc_errors_phy": 0}}))
+    assert (found.status, found.summary) == (Status.NA, "one look is no verdict")
 
 
 def test_a_driver_that_was_loaded_anew_counts_from_none(
@@ -74,5 +77,5 @@ def test_a_driver_that_was_loaded_anew_counts_from_none(
 
 def test_counters_that_could_not_be_read(counted: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
     problem = Problem("port_counters", "hung", "ethtool did not return", "ens1np0")
-    (found,) = examine(counted({})._replace(problems=(problem,)))
+    (found,) = examine(counted({})._replace(problems=(problem,)), before=counted({}))
     assert (found.status, found.reason, found.summary) == (Status.UNKNOWN, "hung", "ethtool did not return")

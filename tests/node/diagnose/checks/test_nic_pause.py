@@ -35,3 +35,8 @@ def test_a_storm_that_the_card_noticed(grow: Callable[..., Any]) -> None:
 def test_a_driver_that_counts_no_time(grow: Callable[..., Any]) -> None:
     (found,) = grow({"ens3np0": {"rx_discards_phy": 0}})
     assert (found.status, found.summary) == (Status.NA, "no port tells how long it pauses")
+
+
+def test_one_look_is_no_verdict(counted: Callable[..., Any], examine: Callable[..., Any]) -> None:
+    (found,) = examine(counted({"ens1np0": {"tx_prio3_pause_duration": 9, "rx_discards_phy": 4}}))
+    assert found.summary == "one look is no verdict; since the driver was loaded: tx_prio3_pause_duration 9"
