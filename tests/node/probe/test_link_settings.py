@@ -48,7 +48,9 @@ def test_by_dcb_where_there_is_no_mlnx_qos(machine: Any) -> None:
         "dcb -j pfc show dev eth0": {"stdout": '{"pfc_cap":8,"prio_pfc":' + flags + "}"},
         "dcb -j app show dev eth0": {"stdout": '{"dscp_prio":[[26,3]]}'},
     }
-    (found,) = probe.read(machine(files, commands)).facts
+    reading = probe.read(machine(files, commands))
+    assert reading is not None
+    (found,) = reading.facts
     assert (found.lossless, found.trust) == ((3,), "dscp")
 
 
