@@ -165,6 +165,10 @@ class Endpoint(NamedTuple):
     """None: it has none, and cannot be tested."""
     mtu: int
     up: bool
+    rdma: Optional[str] = None
+    """Its RDMA device and port, where that is active: `mlx5_0:1`."""
+    gid_index: Optional[int] = None
+    """Of its GID of RoCE v2 that is routed."""
 
 
 class PairSeen(NamedTuple):
@@ -183,6 +187,10 @@ class PairSeen(NamedTuple):
     """What the kernel said when a test broke off."""
     tool_fault: Optional[str] = None
     """Why bandwidth was not measured: that says nothing of the path."""
+    rdma_latency: Optional[str] = None
+    """What ib_write_lat printed."""
+    rdma_bandwidth: Optional[str] = None
+    """What ib_write_bw printed."""
 
 
 class NodeError(NamedTuple):
@@ -275,4 +283,6 @@ class Report(NamedTuple):
     series: Tuple[Series, ...] = ()
     """What `samples` are of."""
     samples: Tuple[Sample, ...] = ()
+    collective: Optional[str] = None
+    """What all_reduce_perf printed, over the GPUs of the node."""
     schema_version: int = SCHEMA_VERSION
