@@ -2,8 +2,9 @@
 
 The seeded fault suite of tests/cli/test_diagnose_faults.py: every fault of a GPU or its driver on every machine where
 it makes sense, and PAIRS of two faults together. A finding that calls for somebody and follows from no other is counted
-against the causes. Goals: precision >= .99, F1 >= .98, first cause right >= .98; 1024 Reports judged in 2 s; the quick
-level on 8 mocked GPUs below 25 x the CPU time of `python -c pass`.
+against the causes. Then the cards of the manual: on each single fault, and on every healthy machine. Goals: precision
+>= .99, F1 >= .98, first cause right >= .98; 1024 Reports judged in 2 s; the quick level on 8 mocked GPUs below 25 x the
+CPU time of `python -c pass`.
 """
 
 import resource
@@ -15,6 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from brctl.node.report import Status
 
 PAIRS, ROUNDS = (*map(int, sys.argv[1:]), *(100, 9)[len(sys.argv) - 1 :])
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +33,7 @@ def main() -> None:
     began = time.monotonic()
     missed = _score([suite["run"](trial) for trial in trials])
     print(f"{len(trials)} trials in {time.monotonic() - began:.0f} s")
+    missed |= _cards()
     missed |= _judge()
     missed |= _cost()
     sys.exit(missed)
@@ -49,6 +53,40 @@ def _score(outcomes: Sequence[Any]) -> bool:
     print(f"precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}; {true} causes in {len(outcomes)} trials")
     print(f"first finding is a cause: {first:.3f}; all causes among the first three: {three:.3f}")
     return precision < 0.99 or f1 < 0.98 or first < 0.98
+
+
+def _cards() -> bool:
+    """What `diagnose symptom` says of each fault, on each machine where it makes sense; and of machines without any."""
+    from brctl.mock.machines import load, names
+    from brctl.node.agent import answer
+    from brctl.node.diagnose import ranking
+    from brctl.node.diagnose.manual import SYMPTOMS, card
+    from brctl.node.request import Request
+
+    cases = runpy.run_path(str(ROOT / "tests" / "cli" / "test_symptom_faults.py"))
+    suite = runpy.run_path(str(ROOT / "tests" / "cli" / "test_diagnose_faults.py"))
+    places = []
+    for trial in suite["singles"](SEED):
+        fault = trial.spec.partition("+")[2].partition("-")[2]
+        if fault in cases["FAULTS"]:
+            report = answer(load(trial.spec), Request("node", "diagnose", interval_s=0.05))
+            said = cases["ranked"](fault, report)
+            wanted = cases["FAULTS"][fault]
+            places.append(said.index(wanted[1]) if wanted[1] in said else None)
+            if places[-1] != 0:
+                print(f"{trial.spec}: {wanted[0]} is {wanted[1]}, told {said}")
+    healthy = [answer(load(name), Request("node", "diagnose", interval_s=0.05)) for name in names()]
+    answers = [ranking.answer(card(symptom), report) for report in healthy for symptom in SYMPTOMS]
+    alarms = [it for it in answers if it.conclusion is ranking.Conclusion.FOUND and it.status is not Status.INFO]
+    first, three = (sum(place is not None and place < top for place in places) / len(places) for top in (1, 3))
+    print(f"cards: {len(places)} faults; the cause is first: {first:.3f}; among the first three: {three:.3f}")
+    print(f"cards: {len(answers)} answers about {len(healthy)} healthy machines; a cause is named in {len(alarms)}")
+    began = time.process_time()
+    for _ in range(NODES):
+        ranking.answer(card("slow-node"), healthy[0])
+    spent = time.process_time() - began
+    print(f"cards: {NODES} Reports answered in {spent:.2f} s (bound {JUDGED_S} s), by the card with most causes")
+    return first < 0.98 or bool(alarms) or spent > JUDGED_S
 
 
 def _judge() -> bool:

@@ -1,7 +1,7 @@
 """How many bytes a node sends a tick: `python benchmarks/stream.py [SECONDS]`.
 
 The samples of the mock dgx-h100 with a job that never rests (+busy), eight GPUs, at one tick a second, as the agent
-packs them; frames add 20 bytes, ssh about 60, TCP and IP 52 for each 1448.
+packs them and frames them, deflated; ssh adds about 60 bytes, TCP and IP 52 for each 1448.
 """
 
 import sys
@@ -9,11 +9,12 @@ import time
 from statistics import median
 
 from brctl.mock.machines import load
+from brctl.node.frame import Frame, pack
 from brctl.node.monitor.sampler import Sampler
 from brctl.node.monitor.stream import Packer
 
 NODES, LINK_BITS = 1024, 10e9
-OVERHEAD = 20 + 60 + 52
+OVERHEAD = 60 + 52
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     count = 0
     for second in range(int(sys.argv[1]) if len(sys.argv) > 1 else 30):
         tick = sampler.tick(first=second == 0)
-        sizes.append(len(packer.pack(tick.at, tick.blocks, tick.notes)))
+        sizes.append(len(pack(Frame("1", packer.pack(*tick)))))
         count = sum(len(block.slots) for block in tick.blocks)
         time.sleep(1)
     usual, most = median(sizes[2:]), max(sizes[2:])

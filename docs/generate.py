@@ -145,6 +145,13 @@ def mock_md() -> str:
     return mock_machines.page()
 
 
+def manual_md() -> str:
+    """What causes each symptom."""
+    import manual
+
+    return manual.page()
+
+
 def xid_md() -> str:
     """What each Xid means, and who says what."""
     import xids
@@ -207,6 +214,7 @@ PAGES = {
     "config.schema.json": config_schema,
     "json.md": json_md,
     "metrics.md": metrics_md,
+    "manual.md": manual_md,
     "mock.md": mock_md,
     "report.schema.json": report_schema,
     "xid.md": xid_md,

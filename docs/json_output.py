@@ -9,9 +9,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from brctl.fleet import balance, discover, drain, listing
 from brctl.node import facts, report
+from brctl.node.diagnose import manual, ranking
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (facts, report, discover, drain, listing, balance)
+_MODULES = (facts, report, discover, drain, listing, balance, ranking, manual)
 
 
 def _name(kind: type[Any]) -> str:
@@ -25,8 +26,16 @@ _KINDS = {_name(kind): kind for module in _MODULES for kind in vars(module).valu
 def schema() -> dict[str, Any]:
     """The JSON Schema of what `--output json` prints for the commands of node-manager and tune."""
     definitions: dict[str, Any] = {}
-    kinds = (report.Report, listing.Row, drain.Outcome, discover.Discovery, balance.Balance, balance.Straggler)
-    reports, row, outcome, discovery, evenness, straggler = (_define(kind, definitions) for kind in kinds)
+    kinds = (
+        report.Report,
+        listing.Row,
+        drain.Outcome,
+        discover.Discovery,
+        balance.Balance,
+        balance.Straggler,
+        ranking.Answer,
+    )
+    reports, row, outcome, discovery, evenness, straggler, answer = (_define(kind, definitions) for kind in kinds)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brctl output",
@@ -42,6 +51,7 @@ def schema() -> dict[str, Any]:
             "discovery": discovery,
             "balance": evenness,
             "stragglers": {"type": "array", "items": straggler},
+            "answers": {"type": "array", "items": answer},
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -75,6 +85,7 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
 
 - of `node-manager show` and `check`: `reports`, one [Report](#report) a node, never folded; with `check --act` also
   `drained`, one [Outcome](#outcome) a node that is critical; with `check --discover` also `discovery`;
+- of `diagnose run`: `reports`; of `diagnose symptom` also `answers`, one [Answer](#answer) a node;
 - of `node-manager list`: `nodes`, one [Row](#row) each;
 - of `node-manager drain` and `resume`: `nodes`, one [Outcome](#outcome) each;
 - of `node-manager discover`: `discovery`, a [Discovery](#discovery);

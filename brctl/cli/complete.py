@@ -39,7 +39,9 @@ def forms(ctx: typer.Context, _incomplete: str) -> Values:
         from .monitor import FORMS as OF_MONITOR
 
         return OF_MONITOR
-    return FORMS + MORE_FORMS if ctx.command_path.endswith(("diagnose run", "diagnose log")) else FORMS
+    return (
+        FORMS + MORE_FORMS if ctx.command_path.endswith(("diagnose run", "diagnose log", "diagnose symptom")) else FORMS
+    )
 
 
 def checks(_ctx: typer.Context, _incomplete: str) -> Values:
@@ -53,8 +55,16 @@ def checks(_ctx: typer.Context, _incomplete: str) -> Values:
 def explained(_ctx: typer.Context, _incomplete: str) -> Values:
     """What `diagnose explain` takes first."""
     from ..node.diagnose.engine import registry
+    from ..node.diagnose.manual import SYMPTOMS
 
-    return ("xid", *(check.id for check in registry()))
+    return ("xid", "symptom", *SYMPTOMS, *(check.id for check in registry()))
+
+
+def symptoms(_ctx: typer.Context, _incomplete: str) -> Values:
+    """What the manual has a card for."""
+    from ..node.diagnose.manual import SYMPTOMS, card
+
+    return [(symptom, card(symptom).title) for symptom in SYMPTOMS]
 
 
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:

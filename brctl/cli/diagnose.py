@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,6 +17,11 @@ from .errors import tell
 from .files import refuse, write
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
+if TYPE_CHECKING:
+    from ..node.report import Report
+    from .fleet import FleetSession
+    from .session import Session
+
 app = typer.Typer(cls=Group, help="The evidence about a machine, also for those who cannot log in to it.")
 
 
@@ -23,6 +30,13 @@ class Level(str, Enum):
 
     quick = "quick"
     full = "full"
+
+
+LEVEL = typer.Option(Level.quick, "--level", help="quick looks twice 100 ms apart, full --interval apart.")
+INTERVAL = typer.Option(None, "--interval", metavar="TIME", help="Of --level full: 5s, 1m.  [5s]")
+BASELINE = typer.Option(
+    None, "--baseline", metavar="FILE", help="The JSON of an earlier run, whose counters are compared too."
+)
 
 
 @app.command(cls=Command)
@@ -38,11 +52,9 @@ def run(
     skip: list[str] = typer.Option(
         [], "--skip", metavar="ID|GROUP", help="Without these.", autocompletion=completion("checks")
     ),
-    level: Level = typer.Option(Level.quick, "--level", help="quick looks twice 100 ms apart, full --interval apart."),
-    interval: str | None = typer.Option(None, "--interval", metavar="TIME", help="Of --level full: 5s, 1m.  [5s]"),
-    baseline: Path | None = typer.Option(
-        None, "--baseline", metavar="FILE", help="The JSON of an earlier run, whose counters are compared too."
-    ),
+    level: Level = LEVEL,
+    interval: str | None = INTERVAL,
+    baseline: Path | None = BASELINE,
     fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
 ) -> None:
@@ -50,11 +62,58 @@ def run(
     from .. import render
     from . import diagnose_run as asking
     from .fleet import compared
-    from .session import session
     from .verdict import exit_code, plugin_code
 
     form = common(ctx).form(*FORMS, *MORE_FORMS)
     checks = asking.chosen(only, skip) if only or skip else ()
+    asked, reports = _looked(ctx, form, checks, level, interval, baseline)
+    reports = asking.within(compared(asked.config, asked.targets, reports), checks)
+    code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
+    render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
+    ended = finish(asked.common, reports, form, code)
+    raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
+
+
+@app.command(cls=Command)
+def symptom(
+    ctx: typer.Context,
+    which: str = typer.Argument(
+        metavar="SYMPTOM", help="nan-loss, slow-node, ...: `diagnose list`.", autocompletion=completion("symptoms")
+    ),
+    level: Level = LEVEL,
+    interval: str | None = INTERVAL,
+    baseline: Path | None = BASELINE,
+    fail_on: FailOn | None = FAIL_ON,
+    strict: bool = STRICT,
+) -> None:
+    """Say what causes a symptom: each cause with what speaks for it, against it, and what could not be read.
+
+    Every check runs as in `diagnose run`. Where the evidence does not do, no cause is named: it says what is missing.
+    """
+    from .. import render
+    from ..node.diagnose import ranking
+    from . import diagnose_run as asking
+    from .verdict import exit_code, plugin_code
+
+    form = common(ctx).form(*FORMS, *MORE_FORMS)
+    card = asking.card_of(which)
+    asked, reports = _looked(ctx, form, (), level, interval, baseline)
+    answers = [ranking.answer(card, report) for report in reports]
+    judged = [report._replace(findings=ranking.told(it)) for report, it in zip(reports, answers, strict=True)]
+    code = exit_code(judged, fail_on.value if fail_on else asked.fail_on, strict)
+    render.answers(reports, answers, card, form, asked.common.quiet, asked.common.verbose)
+    ended = finish(asked.common, reports, form, code)
+    raise typer.Exit(plugin_code(judged) if form == "nagios" else ended)
+
+
+def _looked(
+    ctx: typer.Context, form: str, checks: tuple[str, ...], level: Level, interval: str | None, baseline: Path | None
+) -> tuple[Session | FleetSession, Sequence[Report]]:
+    """The run, and what these checks (all, if none is given) find on each node. Raises CommandError, ConfigError."""
+    from .. import render
+    from . import diagnose_run as asking
+    from .session import session
+
     apart_s = asking.interval_s(level.value, interval)
     earlier = asking.baseline(baseline) if baseline else {}
     with session(ctx) as asked:
@@ -62,11 +121,7 @@ def run(
         reports = asked.ask(
             "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
         )
-    reports = asking.within(compared(asked.config, asked.targets, reports), checks)
-    code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
-    render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
-    ended = finish(asked.common, reports, form, code)
-    raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
+    return asked, reports
 
 
 app.command(cls=FleetCommand)(comm)

@@ -76,10 +76,10 @@ def comm(
         return render.plain(_told(rails, level))
     if not force_busy:
         _refuse_busy(reports)
-    results = _tested(run, given, rails, level, over_s)
+    results = _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s)
     collective = _collective(run, reports) if level is Level.full else {}
     judged = _judged(run, reports, results, collective)
-    render.judged("diagnose comm", judged, form, given.quiet, given.verbose)
+    render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     from .verdict import exit_code
 
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
@@ -97,19 +97,6 @@ def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
     if len(run.targets) < 2:
         raise CommandError("one node has no pair", "name two at the least; with six it can be told what is usual")
     return run
-
-
-def _tested(
-    run: FleetSession, given: Common, rails: Mapping[str, Mapping[str, Endpoint]], level: Level, over_s: float
-) -> Mapping[str, Result]:
-    """Rail by rail, while there is time."""
-    results: dict[str, Result] = {}
-    for name, ends in rails.items():
-        if results and time.monotonic() > over_s:
-            given.warn(f"warning: the budget is spent: {name} and later rails are not tested")
-            break
-        results[name] = _test(run, ends, LOAD_S if level is Level.full else 0.0)
-    return results
 
 
 def _collective(run: FleetSession, reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
@@ -184,6 +171,19 @@ def _refuse_busy(reports: Sequence[Report]) -> None:
 
 def _is_busy(report: Report) -> bool:
     return any(gpu.processes for gpu in (report.inventory.gpus if report.inventory else None) or ())
+
+
+def _tested(
+    given: Common, run: FleetSession, rails: Mapping[str, Mapping[str, Endpoint]], loaded_s: float, over_s: float
+) -> Mapping[str, Result]:
+    """By rail; none is begun after `over_s`."""
+    results: dict[str, Result] = {}
+    for name, ends in rails.items():
+        if results and time.monotonic() > over_s:
+            given.warn(f"warning: the budget is spent: {name} and later rails are not tested")
+            break
+        results[name] = _test(run, ends, loaded_s)
+    return results
 
 
 def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> Result:

@@ -30,7 +30,7 @@ def log(
     fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
 ) -> None:
-    """Judge what was saved: a kernel log or journal, `nvidia-smi -q` (text or -x), `nvlink -s`, `ibstat`.
+    """Judge what was saved: a kernel log or journal, `nvidia-smi -q [-x]`, `nvlink -s`, `ethtool -S`, `ibstat`.
 
     What it is shows by its content. The same checks judge it as `diagnose run` has; of what it does not tell, nothing
     is said. A kernel log that does not begin with the boot is never clean.
@@ -54,32 +54,39 @@ def log(
 def explain(
     ctx: typer.Context,
     what: list[str] = typer.Argument(
-        metavar="CHECK|xid N", help="A check's id, or the number of an Xid.", autocompletion=completion("explained")
+        metavar="CHECK|SYMPTOM|xid N",
+        help="A check's id, a symptom (`symptom gpu-memory`, which is a check too), or the number of an Xid.",
+        autocompletion=completion("explained"),
     ),
 ) -> None:
-    """Explain a check: what it looks at, its thresholds and why. Or an Xid: its meaning, who says what, what to do."""
+    """Explain a check: what it looks at, its thresholds and why. Or a symptom: its causes and what speaks for and
+    against each. Or an Xid: its meaning, who says what, what to do."""
     from .. import render
 
     form = common(ctx).form(*FORMS)
     number = _xid(what)
     if number is None:
         from ..node.diagnose.engine import registry
+        from ..node.diagnose.manual import SYMPTOMS, card
 
         checks = {check.id: check for check in registry()}
-        name = " ".join(what)
+        name = " ".join(what).removeprefix("symptom ")
+        if name in SYMPTOMS and (name not in checks or what[0] == "symptom"):
+            return render.card_explained(card(name), form)
         if name not in checks:
-            near = difflib.get_close_matches(name, checks, n=1, cutoff=0)[0]
+            near = difflib.get_close_matches(name, [*checks, *SYMPTOMS], n=1, cutoff=0)[0]
             raise CommandError(f"no such check: {name}", f"did you mean {near}? `brctl diagnose list` has them all")
         return render.check_explained(checks[name], form)
     return render.xid_explained(number, form)
 
 
 def list_(ctx: typer.Context) -> None:
-    """List all checks by group: what is true when they pass."""
+    """List all checks by group, with what is true when they pass; then the symptoms."""
     from .. import render
     from ..node.diagnose.engine import registry
+    from ..node.diagnose.manual import SYMPTOMS, card
 
-    render.checks(registry(), common(ctx).form(*FORMS))
+    render.checks(registry(), [card(symptom) for symptom in SYMPTOMS], common(ctx).form(*FORMS))
 
 
 def _xid(words: list[str]) -> int | None:

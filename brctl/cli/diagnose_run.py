@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..node.codec import InvalidReportError, decode
 from ..node.diagnose import GROUPS
@@ -16,6 +17,9 @@ from ..node.report import Report
 from ..node.request import Request
 from .common import Common
 from .errors import CommandError
+
+if TYPE_CHECKING:
+    from ..node.diagnose.manual import Card
 
 QUICK_S = 0.1
 """Between the two looks of the level `quick`."""
@@ -59,6 +63,16 @@ def baseline(file: Path) -> Mapping[str, Inventory]:
     except InvalidReportError as error:
         raise CommandError(f"{file} is of another version of brctl: {error}", _HINT) from None
     return {report.node: report.inventory for report in reports if report.inventory}
+
+
+def card_of(symptom: str) -> Card:
+    """Of the troubleshooting manual. Raises CommandError: no such symptom."""
+    from ..node.diagnose.manual import SYMPTOMS, card
+
+    if symptom not in SYMPTOMS:
+        near = difflib.get_close_matches(symptom, SYMPTOMS, n=1, cutoff=0)[0]
+        raise CommandError(f"no such symptom: {symptom}", f"did you mean {near}? `brctl diagnose list` has them all")
+    return card(symptom)
 
 
 def interval_s(level: str, interval: str | None) -> float:

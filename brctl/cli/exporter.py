@@ -72,8 +72,8 @@ class Page:
 
 
 def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
-    """Serve until the ticks end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0: as a service ends),
-    or ^C, which raises.
+    """Serve until the ticks end (0; 3 where the only node broke off), or ^C, SIGTERM or SIGHUP comes (0: as a service
+    ends).
 
     Nothing of `ticks` is taken before all that may be refused is there. Raises CommandError.
     """

@@ -49,7 +49,7 @@ def watch_or_print(ticks: Iterable[Sequence[Report]], asked: Watching, quiet: bo
 
 
 def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
-    """Print a table of each tick until they end, SIGTERM or SIGHUP comes (0), or ^C, which raises.
+    """Print a table of each tick until they end, ^C, SIGTERM or SIGHUP comes: 0.
 
     Raises what ended the ticks, OSError: nobody reads any more.
     """
@@ -64,8 +64,8 @@ def print_ticks(ticks: Iterable[Sequence[Report]], interval_s: float) -> int:
 
 
 def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
-    """Show ticks until `q` is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes (0),
-    or ^C, which raises.
+    """Show ticks until `q` or ^C is pressed (0), they end (0; 3 where the only node broke off), SIGTERM or SIGHUP comes
+    (0).
 
     The terminal is given back as it was in any case. Raises what ended the ticks, OSError: the terminal is gone.
     """

@@ -6,9 +6,11 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class TerminatedError(BaseException):
-    """SIGTERM or SIGHUP came. Of no kind that anybody catches by accident, as KeyboardInterrupt."""
+    """Such a signal came. Of no kind that anybody catches by accident, as KeyboardInterrupt."""
 
 
 def _terminate(number: int, _frame: object) -> None:
@@ -17,12 +19,14 @@ def _terminate(number: int, _frame: object) -> None:
 
 @contextlib.contextmanager
 def ending_in_order() -> Iterator[None]:
-    """SIGTERM and SIGHUP, where they would end the process, raise TerminatedError in the main thread."""
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, _terminate)
+    """^C, SIGTERM and SIGHUP, where the caller has not ignored them, raise TerminatedError in the main thread: they are
+    how such a command ends, and no interruption of anything."""
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -35,6 +35,18 @@ SET = typer.Option(
     autocompletion=completion("tune_keys"),
 )
 PERSIST = typer.Option(False, "--persist", help="Also what holds after the next boot.")
+ALLOW_MGMT = typer.Option(
+    False,
+    "--allow-mgmt",
+    help="Also change the link that this host is reached by; it comes back by itself unless `tune confirm` comes over "
+    "a new connection.",
+)
+CANARY = typer.Option(
+    None, "--canary", metavar="N", min=0, help="Of many nodes, so many first; 1 where it is not given."
+)
+MAX_FAILURES = typer.Option(
+    None, "--max-failures", metavar="N", min=0, help="Go on while no more nodes failed or were silent; 0."
+)
 TRANSACTION = typer.Argument(None, metavar="ID", help="Of `tune history`; else the newest.")
 
 
@@ -72,19 +84,10 @@ def apply(
     yes: bool = typer.Option(False, "--yes", help="Do not ask first."),
     atomic: bool = typer.Option(False, "--atomic", help="Where one change fails, take the others back."),
     force_busy: bool = typer.Option(False, "--force-busy", help="Also change the speed of GPUs that are in use."),
-    allow_mgmt: bool = typer.Option(
-        False,
-        "--allow-mgmt",
-        help="Also change the link that this host is reached by; it comes back by itself unless "
-        "`tune confirm` comes over a new connection.",
-    ),
+    allow_mgmt: bool = ALLOW_MGMT,
     confirm_within: str = typer.Option("120s", "--confirm-within", metavar="TIME", help="How long it waits for that."),
-    canary: int | None = typer.Option(
-        None, "--canary", metavar="N", min=0, help="Of many nodes, so many first; 1 where it is not given."
-    ),
-    max_failures: int | None = typer.Option(
-        None, "--max-failures", metavar="N", min=0, help="Go on while no more nodes failed or were silent; 0."
-    ),
+    canary: int | None = CANARY,
+    max_failures: int | None = MAX_FAILURES,
     drain: bool = typer.Option(False, "--drain", help="Drain each batch through the scheduler first, and resume it."),
     drain_wait: str = typer.Option("30m", "--drain-wait", metavar="TIME", help="How long for its jobs to end."),
 ) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from .common import common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
+from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,14 +42,6 @@ class Framework(str, Enum):
     ddp = "ddp"
 
 
-class FailOn(str, Enum):
-    """From which finding on the exit code is 1."""
-
-    info = "info"
-    warn = "warn"
-    crit = "crit"
-
-
 class _Source(NamedTuple):
     """What is linted."""
 
@@ -65,11 +58,13 @@ def env(
         None, "--lint", metavar="FILE|-|PID", help="Say what is wrong with the environment in a file or of a process."
     ),
     compare: bool = typer.Option(False, "--compare", help="Name the nodes whose environment differs."),
-    fail_on: FailOn = typer.Option(FailOn.warn, "--fail-on", help="From which finding on the exit code is 1."),
+    fail_on: FailOn | None = FAIL_ON,
+    strict: bool = STRICT,
 ) -> None:
     """Print the environment that jobs should have here, with a reason for each line; or judge one."""
     from .. import render
     from .session import session
+    from .verdict import exit_code
 
     if lint is not None and compare:
         raise CommandError("--lint and --compare are two questions", "give one of them")
@@ -82,8 +77,9 @@ def env(
         render.environment(reports, output, form.value)
         raise typer.Exit(_told(reports))
     judged = _compared(reports) if source is None else _linted(run, source, reports)
-    render.judged("tune env", judged, output, run.common.quiet, run.common.verbose)
-    raise typer.Exit(_judged(judged, fail_on.value))
+    render.check(judged, output, run.common.quiet, run.common.verbose, command="tune env")
+    code = exit_code(judged, fail_on.value if fail_on else run.fail_on, strict)
+    raise typer.Exit(finish(run.common, judged, output, code))
 
 
 def _asking(run: Session | FleetSession, framework: str | None, pid: int | None) -> Session | FleetSession:
@@ -145,12 +141,3 @@ def _told(reports: Sequence[Report]) -> int:
         for error in report.errors if len(reports) == 1 else ():
             tell(f"{report.node}: {error.message}", error.hint)
     return code or CLEAN
-
-
-def _judged(reports: Sequence[Report], fail_on: str) -> int:
-    from .verdict import exit_code
-
-    for report in reports if len(reports) == 1 else ():
-        for error in report.errors:
-            tell(f"{report.node}: {error.message}", error.hint)
-    return exit_code(reports, fail_on, strict=False)

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..node.diagnose import Check
-from ..node.diagnose.parts import fits
+from ..node.patterns import fits
 from .mistake import Mistake
 from .models import Shared
 from .nodes import ALL, fold, nearest_or

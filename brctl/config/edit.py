@@ -2,14 +2,13 @@
 
 import codecs
 import difflib
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from ..node.host import files
 from . import source
 from .mistake import ConfigError, Mistake
 from .nodes import expand, fold_all
@@ -37,7 +36,7 @@ class Edit(NamedTuple):
         if source.read(target) != self.old:
             raise ConfigError([Mistake(f"{self.path} was changed meanwhile", hint="run it again")])
         try:
-            _replace(target, self.new)
+            files.replace(str(target), self.new, 0o644)
         except OSError as error:
             raise ConfigError([Mistake(f"cannot write {self.path}: {error.strerror}")]) from None
 
@@ -78,20 +77,3 @@ def _written(nodes: str, old: str) -> str:
         return old[0] + nodes + old[0]
     block = old[0] in ">|"
     return f'"{nodes}"' if block or (_SPECIAL & set(nodes) and not _SPECIAL & set(old)) else nodes
-
-
-def _replace(target: Path, data: bytes) -> None:
-    status = target.stat()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(handle, status.st_mode & 0o7777)
-            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-                os.fchown(handle, status.st_uid, status.st_gid)
-            os.fsync(handle)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

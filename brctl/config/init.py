@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from ..node.diagnose import ports
+from ..node import ports
 from ..node.diagnose.checks import memory_size
-from ..node.diagnose.ports import Port
 from ..node.facts import Gpu, Inventory
+from ..node.ports import Port
 from ..node.request import Expected, ExpectedNics
 from ..node.units import rate
 from . import nodes

@@ -11,10 +11,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.diagnose.engine import WORST_FIRST
-from ..node.diagnose.siblings import Comparison, compare
 from ..node.facts import Inventory
 from ..node.report import HOST, Evidence, Finding, Report, Status, Subject
 from ..node.request import Expected
+from ..node.siblings import Comparison, compare
 from .fold import node_set
 from .traits import TRAITS, Trait, Value, interfaces
 

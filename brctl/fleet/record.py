@@ -6,16 +6,14 @@ nodes be left out, and no other node be touched.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..mock.overlay import state_folder
 from ..mock.regular import read_regular
+from ..node.host import files
 
 
 class Record:
@@ -44,14 +42,4 @@ class Record:
 
     def _write(self, nodes: list[str]) -> None:
         self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
-        descriptor, fresh = tempfile.mkstemp(dir=self._path.parent)  # 0600
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                json.dump({"failed": nodes}, file)
-                file.flush()
-                os.fsync(descriptor)
-            Path(fresh).replace(self._path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(fresh).unlink()
-            raise
+        files.replace(str(self._path), json.dumps({"failed": nodes}).encode(), 0o600)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..node.diagnose import ports
+from ..node import ports
 from ..node.facts import Gpu, Inventory
 from ..node.report import HOST, Subject
 from ..node.request import Expected, ExpectedAccelerator, ExpectedNics

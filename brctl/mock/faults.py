@@ -279,13 +279,6 @@ KINDS: Tuple[Kind, ...] = (
         needs=_GOVERNOR,
         files={_GOVERNOR: "powersave\n"},
     ),
-    Kind(
-        "small-buffers",
-        "host",
-        "sockets may ask for buffers of 208 KiB at most",
-        needs=_RMEM_MAX,
-        files={_RMEM_MAX: "212992\n", _WMEM_MAX: "212992\n"},
-    ),
     BUSY,
     Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
     *(kind for kind in (*HOST_KINDS, *NET_KINDS) if kind.of == "host"),

@@ -12,6 +12,8 @@ _GSP = "119, pid=20417, name=nvidia-smi, Timeout waiting for RPC from GPU GSP! E
 _GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
 _UE_COUNT = "/sys/devices/system/edac/mc/mc0/ue_count"
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_WMEM_MAX = "/proc/sys/net/core/wmem_max"
+_RMEM_MAX = "/proc/sys/net/core/rmem_max"
 _MOUNTS = "/proc/self/mounts"
 _DF = "df --local --block-size=1 --output=target,source,fstype,used,avail,itotal,iused"
 
@@ -89,6 +91,13 @@ HOST_KINDS: Tuple[Kind, ...] = (
     ),
     Kind("edac-ue", "host", "an uncorrected error of its memory", needs=_UE_COUNT, files={_UE_COUNT: "1\n"}),
     Kind("hpet", "host", "the kernel counts time with hpet", needs=_CLOCK_SOURCE, files={_CLOCK_SOURCE: "hpet\n"}),
+    Kind(
+        "small-buffers",
+        "host",
+        "sockets may ask for buffers of 208 KiB at most",
+        needs=_RMEM_MAX,
+        files={_RMEM_MAX: "212992\n", _WMEM_MAX: "212992\n"},
+    ),
     Kind(
         "read-only-root",
         "host",

@@ -91,17 +91,7 @@ class Overlay:
         return MockError(message, "remove the file: the machine then is as it was at first")
 
     def _replace(self, texts: Texts) -> None:
-        temporary = self._path + ".new"  # one name is enough under the lock; a crash leaves it to be written over
-        with open(temporary, "w") as file:
-            json.dump(texts, file, indent=0, sort_keys=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        files.replace(self._path, json.dumps(texts, indent=0, sort_keys=True).encode(), 0o600)
 
 
 def _stamp(status: os.stat_result) -> Tuple[int, int, int]:

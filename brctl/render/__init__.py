@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..fleet.drain import Outcome
     from ..fleet.listing import Row
     from ..node.diagnose import Check
+    from ..node.diagnose.manual import Card
+    from ..node.diagnose.ranking import Answer
     from ..node.report import Report
     from ..node.tune.manual import Page
     from .terminal import Terminal
@@ -69,10 +71,11 @@ def check(
     verbose: bool,
     outcomes: Sequence[Outcome] = (),
     found: Discovery | None = None,
+    command: str = "node-manager check",
 ) -> None:
     """The findings, worst first: of one node each, of many folded; what was done, and what was discovered with them."""
     if form != "table":
-        return _reports("node-manager check", reports, form, outcomes, found)
+        return _reports(command, reports, form, outcomes, found)
     from .terminal import Terminal
 
     terminal = Terminal()
@@ -161,21 +164,6 @@ def environment(reports: Sequence[Report], form: str, kind: str) -> None:
     return environments(reports, kind)
 
 
-def judged(command: str, reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
-    """Findings that are no inventory's: worst first, of one node each, of many folded."""
-    if form != "table":
-        return _reports(command, reports, form)
-    from .terminal import Terminal
-
-    if len(reports) > 1:
-        from .fleet import findings as many
-
-        return many(Terminal(), reports, quiet, verbose)
-    from .findings import findings as of_one
-
-    return of_one(Terminal(), reports[0], quiet, verbose)
-
-
 def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, command: str = "diagnose run") -> None:
     """What `diagnose run` or `log` found: of one node each, of many folded, a verdict and its reason first."""
     if form in ("nagios", "markdown"):
@@ -196,15 +184,50 @@ def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, 
     return one(terminal, reports[0], quiet, verbose)
 
 
-def checks(found: Sequence[Check], form: str) -> None:
-    """What there is to check."""
-    from . import explanations
+def answers(
+    reports: Sequence[Report], found: Sequence[Answer], card: Card, form: str, quiet: bool, verbose: bool
+) -> None:
+    """What each node says of a symptom: of one its causes with their evidence, of many folded."""
+    command = f"diagnose symptom {card.symptom}"
+    if form in ("json", "yaml"):
+        from .data import reports as plain
 
-    if form != "table":
-        return _data(explanations.checks_data(found), form)
+        return _data({**plain(command, reports), "answers": _plain(list(found))}, form)
+    from ..node.diagnose.ranking import told
+
+    if form != "table" or len(reports) > 1:
+        folded = [report._replace(findings=told(it)) for report, it in zip(reports, found, strict=True)]
+        return diagnosis(folded, form, quiet, verbose, command)
+    from .symptoms import answered
     from .terminal import Terminal
 
-    return explanations.checks(Terminal(), found)
+    return answered(Terminal(), reports[0], found[0], card, quiet, verbose)
+
+
+def card_explained(card: Card, form: str) -> None:
+    """One symptom."""
+    from . import symptoms
+
+    if form != "table":
+        return _data(symptoms.card_data(card), form)
+    from .terminal import Terminal
+
+    return symptoms.explained(Terminal(), card)
+
+
+def checks(found: Sequence[Check], cards: Sequence[Card], form: str) -> None:
+    """What there is to check, and the symptoms that the checks are evidence for."""
+    from . import explanations, symptoms
+
+    if form != "table":
+        named = [{"symptom": card.symptom, "title": card.title} for card in cards]
+        return _data({**explanations.checks_data(found), "symptoms": named}, form)
+    from .terminal import Terminal
+
+    terminal = Terminal()
+    explanations.checks(terminal, found)
+    terminal.line()
+    return symptoms.cards(terminal, cards)
 
 
 def check_explained(check: Check, form: str) -> None:

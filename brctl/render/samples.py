@@ -57,17 +57,20 @@ class Lines:
             samples = ",".join(self._samples(report))
             yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'
 
-    def _samples(self, report: Report) -> Iterator[str]:
-        before, now = self._texts.get(report.node, {}), {}
+    def _samples(self, report: Report) -> list[str]:
+        before = self._texts.get(report.node, {})
+        self._texts[report.node] = now = {}
         names: dict[str, tuple[str, ...]] = {}
+        texts = []
         for sample in report.samples:
-            known = before.get(id(sample))
+            key = id(sample)
+            known = before.get(key)
             if known is None or known[0] is not sample:
                 names = names or {one.name: one.labels for one in report.series}
                 known = sample, self._text(sample, names)
-            now[id(sample)] = known
-            yield known[1]
-        self._texts[report.node] = now
+            now[key] = known
+            texts.append(known[1])
+        return texts
 
     def _text(self, sample: Sample, names: Mapping[str, tuple[str, ...]]) -> str:
         series, labels, value, state, at = sample

@@ -8,7 +8,7 @@ from ..node.facts import Inventory, RdmaPort
 from .stream import UnreadableError
 
 _CA = re.compile(r"CA '([^']+)'")
-_PORT = re.compile(r"\s+Port (\d+):\s*\Z")
+_PORT = re.compile(r"\s+Port (\d{1,3}):\s*\Z")
 _VALUE = re.compile(r"\s+([A-Za-z ]+): (.*?)\s*\Z")
 
 
@@ -43,7 +43,7 @@ def _port(name: str, port: int, device: dict[str, str], values: dict[str, str]) 
         port=port,
         state=state or values.get("State", "").upper() or None,
         physical_state=values.get("Physical state"),
-        rate_gbps=float(rate) if state == "ACTIVE" and re.fullmatch(r"\d+(?:\.\d+)?", rate) else None,
+        rate_gbps=float(rate) if state == "ACTIVE" and re.fullmatch(r"[0-9]{1,6}(?:\.[0-9]{1,3})?", rate) else None,
         link_layer=values.get("Link layer", "Unspecified"),
         rdma_mtu=None,
         firmware=device.get("Firmware version"),

@@ -140,7 +140,7 @@ def _telemetry(tree: Tree) -> GpuTelemetry:
         power_watts=tree.power("average_power_draw", "instant_power_draw", "instantaneous_power_draw", "power_draw"),
         sm_clock_mhz=tree.integer("clocks/sm", "clocks/sm_clock"),
         memory_clock_mhz=tree.integer("clocks/memory", "clocks/mem_clock"),
-        performance_state=int(state[1:]) if re.fullmatch(r"P\d+", state) else None,
+        performance_state=int(state[1:]) if re.fullmatch(r"P\d{1,2}", state) else None,
         clocks_event_reasons=_reasons(tree),
         temperature_margin_celsius=tree.integer("temperature/gpu_t_limit_temp", "temperature/gpu_temp_tlimit"),
     )

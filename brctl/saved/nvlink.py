@@ -6,8 +6,8 @@ import re
 
 from ..node.facts import Gpu, GpuIdentity, GpuLink, Inventory
 
-_GPU = re.compile(r"GPU (\d+): (.+?) \(UUID: (\S+)\)\s*\Z")
-_LINK = re.compile(r"\s*Link (\d+): (.+?)\s*\Z")
+_GPU = re.compile(r"GPU (\d{1,4}): (.+?) \(UUID: (\S+)\)\s*\Z")
+_LINK = re.compile(r"\s*Link (\d{1,4}): (.+?)\s*\Z")
 _NONE_ACTIVE = re.compile(r"(?i)all links are inactive")
 
 

@@ -15,7 +15,7 @@ _TEXT_BYTES = 1000
 """Of one value."""
 _HEAD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*\Z")
 _LINE = re.compile(r"( *)(\S[^:]*?) *(?:: ?(.*))?\Z")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?![0-9])")
 _NOTHING = ("", "N/A", "[N/A]", "Requested functionality has been deprecated", "Not Supported")
 
 

@@ -50,6 +50,8 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         (CHECK + "--fail-on ", ["info", "warn", "crit"]),
         (CHECK + "--fail-on=w", ["--fail-on=warn"]),
         (CHECK + "-o ", ["table", "json", "yaml"]),
+        ("brctl diagnose symptom slow-", ["slow-comm", "slow-node"]),
+        ("brctl diagnose explain symp", ["symptom"]),
         ("brctl --output j", ["json"]),
         ("brctl monitor -o ", ["live", "table", "json", "jsonl", "csv", "prometheus"]),
         ("brctl monitor --listen x -o j", ["json", "jsonl"]),

@@ -167,7 +167,7 @@ def test_the_config_says_what_is_sampled_and_how_often(
     asked: list[Any] = []
     original = monitor._requests
     monkeypatch.setattr(monitor, "_requests", lambda *given: asked.append(original(*given)) or asked[-1])
-    result = brctl("-c", config, "--mock", "dgx-h100", "--as", "gpu002", "monitor", "--for", "150ms")
+    result = brctl("-c", config, "--mock", "dgx-h100", "--as", "gpu002", "monitor", "--for", "10ms")
     assert result.code == 0, result.err
     assert samples(result.out.splitlines()[0])["brctl_peer_reachable", "gpu003"]["value"] == 1
     ((request,),) = asked

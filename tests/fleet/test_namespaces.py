@@ -77,6 +77,21 @@ def test_every_node_answers_and_keeps_the_agent(cluster: Cluster) -> None:
     _all_ended(cluster)
 
 
+def test_nodes_tell_tick_after_tick_and_nothing_is_left_behind(cluster: Cluster) -> None:
+    config = cluster.config("")
+    stream = ["-c", str(config), "-w", "gpu[1-4]", "monitor", "--interval", "500ms", "-o", "jsonl"]
+    with cluster.popen(sys.executable, "-m", "brctl", *stream) as child:
+        heard: set[str] = set()
+        for line in map(json.loads, child.stdout):
+            heard |= {line["node"]} if line["samples"] else set()
+            if len(heard) == 4:
+                break
+        child.terminate()
+        child.stdout.read()
+        assert child.wait(10) == 0
+    _all_ended(cluster)
+
+
 def test_what_cannot_be_reached_is_told_apart(cluster: Cluster) -> None:
     cluster.forget()
     known = Path(cluster.folder, "known_hosts").read_text()

@@ -84,6 +84,6 @@ def test_what_is_no_file_is_no_record(record: Record, tmp_path: Path) -> None:
     path.unlink()
     path.mkdir()
     assert record.failed() == frozenset()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OSError, match="no regular file"):
         _note(record, silent="x")
     assert [each.name for each in path.parent.iterdir()] == [path.name]  # no temporary file is left

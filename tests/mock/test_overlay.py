@@ -118,7 +118,7 @@ def test_a_crash_before_the_rename_changes_nothing(tmp_path: Path, monkeypatch: 
     overlay = Overlay("m")
     overlay.write("/a", "1\n")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", interrupt)
+        patch.setattr(os, "rename", interrupt)
         with pytest.raises(KeyboardInterrupt):
             overlay.write("/a", "2\n")
     assert (overlay.read("/a"), Overlay("m").read("/a")) == ("1\n", "1\n")
@@ -132,11 +132,11 @@ def interrupt(*_: Any) -> None:
 
 def test_what_is_on_disk_is_synced_before_it_is_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    sync, replace = os.fsync, os.replace
+    sync, rename = os.fsync, os.rename
     monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append("fsync"), sync(descriptor)))
-    monkeypatch.setattr(os, "replace", lambda old, new: (calls.append("replace"), replace(old, new)))
+    monkeypatch.setattr(os, "rename", lambda old, new: (calls.append("rename"), rename(old, new)))
     Overlay("m").write("/a", "1\n")
-    assert calls == ["fsync", "replace", "fsync"]
+    assert calls == ["fsync", "rename", "fsync"]
 
 
 @pytest.mark.real

@@ -122,6 +122,7 @@ def test_many_nodes_each_with_its_verdict() -> None:
         "CRIT    gpu-temperature  GPU 3: hot\n"
         "                         then: gpu-throttle: GPU 3: slow\n"
         "                         do: cool it\n"
+        "\n"
         "gpu[003-008]: ok\n"
         "8 nodes:  2 crit  6 ok\n"
     )

@@ -3,7 +3,7 @@ and for what is better left unset too."""
 
 from typing import Iterator, NamedTuple, Optional, Tuple
 
-from ..diagnose import ports
+from .. import ports
 from ..facts import Inventory, RdmaPort
 from ..probe.rdma import roce_v2_index
 from ..report import Environment, EnvironmentVariable

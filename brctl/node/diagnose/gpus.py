@@ -5,8 +5,8 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 from ..accel import NVIDIA
 from ..facts import Gpu, Inventory, PciDevice
 from ..report import Subject
+from ..siblings import Part
 from . import reason
-from .parts import Part
 
 
 def subject(gpu: Gpu) -> Subject:

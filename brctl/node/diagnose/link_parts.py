@@ -2,11 +2,13 @@
 
 from typing import Any, Callable, Sequence, Tuple
 
+from .. import ports
 from ..facts import LinkSettings
+from ..ports import Port
 from ..report import Finding
-from . import Case, Check, ports
-from .parts import Part
-from .ports import Port
+from ..siblings import Part
+from . import Case, Check
+from .parts import judge_each
 
 Told = Tuple[Port, LinkSettings]
 
@@ -31,7 +33,7 @@ def compared(
     only of these kinds of port."""
     chosen = [(port, one) for port, one in settings_of(case) if not port.fault and (not kinds or port.kind in kinds)]
     found = [_part(case, port, one, value, text, source) for port, one in chosen]
-    return ports.judge(check, found, None, remedy)
+    return judge_each(check, "NICs", found, None, remedy)
 
 
 def _part(

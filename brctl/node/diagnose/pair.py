@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Any, List, Optional, Sequence, Tuple
 
+from .. import ports
 from ..facts import Inventory, RdmaPort
 from ..host import Host
 from ..probe import inventory
@@ -17,7 +18,6 @@ from ..probe.rdma import roce_v2_index
 from ..probe.route import default_route
 from ..report import Endpoint, NodeError, PairSeen, Report
 from ..request import Expected, PairEnd, Request
-from . import ports
 
 _MORE_S = 3.0
 """For iperf3 to start, connect and report, beside its load."""

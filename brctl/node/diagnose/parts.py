@@ -1,27 +1,12 @@
 """Equal parts of a machine (GPUs, ports) are judged in one way: by what is declared, else against each other."""
 
 from collections import Counter
-from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..patterns import fits
 from ..report import HOST, Evidence, Finding, Status, Subject
+from ..siblings import Comparison, Group, Part, compare
 from . import Check
-from .siblings import Comparison, Group, compare
-
-
-class Part(NamedTuple):
-    """A part, and the value of it that is judged."""
-
-    subject: Subject
-    value: Any
-    """Hashable. None: this part is not judged, and `text` says why."""
-    text: str
-    """`MTU 9000`; where there is no value `not read`, `no link`."""
-    source: str
-    kin: Any = None
-    """Compared only with parts of the same kin: GPUs of one model, ports of one type of card."""
-    reason: Optional[str] = None
-    """Of one that could not be read: `hung`, `permission` or `error`."""
 
 
 class Declared(NamedTuple):
@@ -31,16 +16,6 @@ class Declared(NamedTuple):
     text: str
     verdict: Callable[[Any], Optional[Status]]
     """How bad a value is; None where it fits."""
-
-
-def words(patterns: str) -> Tuple[str, ...]:
-    """Those of `ens*np*, bond0`."""
-    return tuple(word.strip() for word in patterns.split(","))
-
-
-def fits(value: str, patterns: str) -> bool:
-    """Whether a value is one of these names or shell patterns, comma between them; brackets in a name are no harm."""
-    return value == patterns or any(value == word or fnmatchcase(value, word) for word in words(patterns))
 
 
 def pattern(key: str, patterns: str, status: Status) -> Declared:
@@ -96,6 +71,18 @@ def judge(
     by_subject = {part.subject: part for part in judged}
     bad = (_differ(check, by_subject, comparison, remedy, odd, mixed) for comparison in compared if comparison)
     return tuple(finding for findings in bad for finding in findings) or (_passed(check, noun, parts),)
+
+
+def judge_each(
+    check: Check, noun: str, found: Sequence[Part], declared: Optional[Declared], remedy: str
+) -> Tuple[Finding, ...]:
+    """As `judge`; each part that could not be read is a finding of its own."""
+    unread = [part for part in found if part.reason]
+    judged = judge(check, noun, [part for part in found if not part.reason], declared, remedy)
+    if not unread:
+        return judged
+    told = [check.finding(Status.UNKNOWN, part.text, part.subject, reason=part.reason) for part in unread]
+    return (*told, *(finding for finding in judged if finding.status not in (Status.PASS, Status.NA)))
 
 
 def nothing(check: Check, noun: str, parts: Sequence[Part]) -> Finding:

@@ -5,11 +5,12 @@ An interface and its RDMA device are one port, whatever source counts.
 
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .. import ports
 from ..facts import Inventory, PortCounters
+from ..ports import Port
 from ..report import Evidence, Finding, Status, Subject
-from . import Case, Check, ports, reason
+from . import Case, Check, reason
 from .growth import Growth
-from .ports import Port
 from .verdicts import Verdict
 
 

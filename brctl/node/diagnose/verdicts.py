@@ -4,8 +4,9 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Gpu
 from ..report import HOST, Evidence, Finding, Status
+from ..siblings import Part
 from . import Case, Check, gpus
-from .parts import Part, nothing
+from .parts import nothing
 
 ANSWERING = ("gpu-driver", "gpu-responding")
 """Where the driver or a GPU does not answer, nothing else about it can be told, and need not be."""

@@ -136,15 +136,24 @@ class Sampler:
 
     def _news(self) -> Iterator[str]:
         """What fails now and was not told before."""
-        failing: Dict[str, str] = {}
+        now: Set[str] = set()
         for library in self._libraries:
-            failing[library.vendor] = "" if library.absent else str(library.error or "")
+            if library.error and not library.absent:
+                now.add("{}: {}".format(library.vendor, library.error))
             for gpu in library.gpus:
-                place = "GPU {}".format(gpu.index)
-                failing[place] = str(gpu.error or gpu.lane.late or "")
-                failing.update((place + ": " + unit.collector.id, unit.error) for unit in gpu.units if not gpu.error)
-        failing.update((lane.unit.collector.id, str(lane.lane.late or lane.unit.error)) for lane in self._of_host)
-        now = {"{}: {}".format(place, error) for place, error in failing.items() if error}
+                wrong = gpu.error or gpu.lane.late
+                if wrong:
+                    now.add("GPU {}: {}".format(gpu.index, wrong))
+                    continue
+                now.update(
+                    "GPU {}: {}: {}".format(gpu.index, unit.collector.id, unit.error)
+                    for unit in gpu.units
+                    if unit.error
+                )
+        for lane in self._of_host:
+            error = lane.lane.late or lane.unit.error
+            if error:
+                now.add("{}: {}".format(lane.unit.collector.id, error))
         yield from sorted(now - self._said)
         self._said = now
 

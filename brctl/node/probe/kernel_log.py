@@ -6,6 +6,7 @@ boot before, only the errors of GPUs matter, and only where there are some in th
 """
 
 import re
+from itertools import islice
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ..deadline import HungError
@@ -71,7 +72,7 @@ def parse(blocks: Iterable[bytes], source: str) -> KernelLog:
     for line in candidates(_noted(blocks, first)):
         record = log_line.parse(line.text)
         if record:
-            tally.add(record, tuple(_messages(line.after)))
+            tally.add(record, tuple(islice(_messages(line.after), log_events.lines_after(record.message))))
     begin = first[0] if first else Record("", "", None)
     complete = begin.number == 0 or begin.seconds == 0 or log_events.is_boot(begin.message)
     return KernelLog(source, complete, begin.when, tally.events(), tally.left_out, tuple(sorted(tally.uuids.items())))

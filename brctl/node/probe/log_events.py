@@ -14,9 +14,9 @@ _SXID = re.compile(
     r"nvidia-nvswitch\d+: SXid \(PCI:" + _BUS + r"\): (\d{1,5}), (?:(Fatal|Non-fatal), )?(.*)", re.DOTALL
 )
 _MORE_OF_SXID = re.compile(r"(?:Severity \d|Data \{)")
-_PROCESS = re.compile(r"pid='?(\d+|<unknown>)'?, name=([^,]*), ?")
+_PROCESS = re.compile(r"pid='?(\d{1,10}|<unknown>)'?, name=([^,]*), ?")
 _SEVERITY = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
-_ACTION = re.compile(r"GPU recovery action changed from 0x[0-9a-f]+ \([^)]*\) to 0x([0-9a-f]+)", re.IGNORECASE)
+_ACTION = re.compile(r"GPU recovery action changed from 0x[0-9a-f]+ \([^)]*\) to 0x([0-9a-f]{1,8})", re.IGNORECASE)
 _ACTIONS = (
     "none",
     "gpu-reset",
@@ -43,9 +43,9 @@ _AER = re.compile(
     re.IGNORECASE,
 )
 _FIRST_ERROR = re.compile(r"\[ ?\d+\] (\S+) +\(First\)")
-_HUNG = re.compile(r"INFO: task (.{1,64}):(\d+) blocked for more than \d+ seconds")
-_LOCKUP = re.compile(r"watchdog: BUG: soft lockup - CPU#\d+ stuck for \d+s! \[(.{1,64}):(\d+)\]")
-_OOM = re.compile(r"(Memory cgroup out|Out) of memory: Kill(?:ed)? process (\d+) \((.{0,64}?)\)")
+_HUNG = re.compile(r"INFO: task (.{1,64}):(\d{1,10}) blocked for more than \d+ seconds")
+_LOCKUP = re.compile(r"watchdog: BUG: soft lockup - CPU#\d+ stuck for \d+s! \[(.{1,64}):(\d{1,10})\]")
+_OOM = re.compile(r"(Memory cgroup out|Out) of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)")
 _OF_DRIVER = re.compile(r"\[nvidia(?:_\w+)?\]|\bnvidia|\bnv_")
 _CARD = re.compile(r"(?:mlx5_core|bnxt_en|ice|irdma) " + _BUS + r"(?: \w+)?: (.*)", re.DOTALL)
 _CARD_FAILS = (
@@ -73,6 +73,10 @@ class Sighting(NamedTuple):
     """The kernel says so once more, or first: it is no further occurrence next to one."""
 
 
+_STACK_LINES = 60
+"""Of a hung task; the driver is among the first."""
+
+
 class Message(NamedTuple):
     text: str
     after: Tuple[str, ...] = ()
@@ -87,6 +91,13 @@ def sighting(told: Message) -> Optional[Sighting]:
             if found:
                 return found
     return None
+
+
+def lines_after(text: str) -> int:
+    """How many of the messages that follow are looked at with this one: none of most, for there may be a million."""
+    if text.startswith("INFO: task "):
+        return _STACK_LINES
+    return 3 if text.startswith("NVRM: The NVIDIA GPU ") or "PCIe Bus Error: " in text else 0
 
 
 def is_driver_start(message: str) -> bool:

@@ -9,10 +9,12 @@ import json
 import re
 from typing import Any, NamedTuple, Optional
 
-_KMSG = re.compile(r"\d+,(\d+),(\d+),[^;]*;")
-_SINCE_BOOT = r"(?:<\d+>)?\[ *(\d+\.\d+)\](?: ?\[ *[TC]\d+\])? ?"
+_KMSG = re.compile(r"\d+,(\d{1,18}),(\d{1,18}),[^;]*;")
+_SINCE_BOOT = r"(?:<\d+>)?\[ *(\d{1,12}\.\d{1,9})\](?: ?\[ *[TC]\d+\])? ?"
 _MONOTONIC = re.compile(_SINCE_BOOT + r"(?:[A-Za-z0-9][A-Za-z0-9._-]* kernel: )?")
-_CALENDAR = re.compile(r"\[?(?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) +(\d+) (\d\d):(\d\d):(\d\d)(?:\.\d+)?(?: (\d{4})\])? ")
+_CALENDAR = re.compile(
+    r"\[?(?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.\d+)?(?: (\d{4})\])? "
+)
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)? ?")
 _OF_KERNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]* kernel: (?:" + _SINCE_BOOT + ")?")
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]* [^ :\[]+(?:\[\d+\])?: ")
@@ -67,22 +69,23 @@ def _parse_calendar(text: str) -> Optional[Record]:
 
 
 def _seconds(year: Optional[str], month: str, day: str, hour: str, minute: str, second: str) -> Optional[float]:
-    number = _MONTHS.get(month) or (int(month) if month.isdigit() else None)
-    if not number:
+    number = _MONTHS.get(month) or (int(month) if month.isdigit() else 0)
+    try:
+        return float(
+            calendar.timegm((int(year or _LEAP_YEAR), number, int(day), int(hour), int(minute), int(second), 0, 0, 0))
+        )
+    except ValueError:  # the 31st of February
         return None
-    return float(
-        calendar.timegm((int(year or _LEAP_YEAR), number, int(day), int(hour), int(minute), int(second), 0, 0, 0))
-    )
 
 
 def _parse_json(line: bytes) -> Optional[Record]:
     try:
         entry: Any = json.loads(line)
         message = entry["MESSAGE"]
-        time_us = int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        time_s = int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]) / 1e6
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     is_kernel = "kernel" in (entry.get("_TRANSPORT"), entry.get("SYSLOG_IDENTIFIER"))
     if not is_kernel or not isinstance(message, str):
         return None
-    return Record(message, "{:.6f}".format(time_us / 1e6), time_us / 1e6, boot=str(entry.get("_BOOT_ID")))
+    return Record(message, "{:.6f}".format(time_s)[:32], time_s, boot=str(entry.get("_BOOT_ID")))

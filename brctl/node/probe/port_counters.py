@@ -44,6 +44,7 @@ PORT = tuple("counters/" + name for name in (
     "unresponsive_remote_events",
 ))  # fmt: skip
 """Of /sys/class/infiniband/NAME/ports/N (ABI/stable/sysfs-class-infiniband): all drivers; mlx5_ib; bnxt_re; efa."""
+_VALUE = re.compile(r"[0-9]{1,20}\Z")
 DATA_WORD_BYTES = 4
 """`port_*_data` counts 32-bit words (InfiniBand specification, PortCounters)."""
 
@@ -88,7 +89,7 @@ def _sources(host: Host, names: Sequence[str]) -> Iterator[Tuple[str, str, _Read
 def parse(text: str) -> Tuple[Counter, ...]:
     """Of `ethtool -S` as it was printed, those that are judged."""
     pairs = (line.strip().partition(": ") for line in text.splitlines())
-    return chosen({name: int(value) for name, _, value in pairs if value.strip().isdigit()})
+    return chosen({name: int(value) for name, _, value in pairs if _VALUE.match(value)})
 
 
 def parse_counter(text: str) -> Optional[int]:

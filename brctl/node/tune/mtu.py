@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..diagnose import ports
+from .. import ports
 from ..host import Host
 from ..probe.rdma import roce_mtu
 from . import Scene

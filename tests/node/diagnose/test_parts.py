@@ -3,8 +3,9 @@ from typing import Any, Optional
 import pytest
 
 from brctl.node.diagnose import Check
-from brctl.node.diagnose.parts import Declared, Part, amount, counted, fits, judge, pattern, shortage, words
+from brctl.node.diagnose.parts import Declared, amount, counted, judge, judge_each, pattern, shortage
 from brctl.node.report import HOST, Evidence, Finding, Status, Subject
+from brctl.node.siblings import Part
 
 CHECK = Check("a-check", "A check", (), (), lambda _: ())
 FIRMWARE = Declared("key", "1.*", lambda value: None if value.startswith("1.") else Status.WARN)
@@ -16,31 +17,6 @@ def part(name: str, value: Optional[str], text: str = "", kin: Any = None, reaso
 
 def verdicts(*parts: Part, declared: Optional[Declared] = None) -> Any:
     return [(one.status, one.subject.name, one.summary) for one in judge(CHECK, "GPUs", parts, declared, "mend it")]
-
-
-@pytest.mark.parametrize(
-    ("value", "patterns", "verdict"),
-    [
-        ("96.00.99.00.01", "96.00.99.*,96.00.89.*", True),
-        ("96.00.89.00.01", "96.00.99.*, 96.00.89.*", True),
-        ("96.00.74.00.01", "96.00.99.*,96.00.89.*", False),
-        ("NVIDIA H200", "NVIDIA H100 80GB HBM3,NVIDIA H200", True),
-        ("NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3,NVIDIA H200", False),
-        ("Board [rev 2]", "Board [rev 2]", True),
-        ("Board [rev 2]", "Other, Board [rev 2]", True),
-        ("Board r", "Board [rev 2]", True),  # as a pattern
-        ("One, Two", "One, Two", True),
-        ("ens1np0", "ens*np?", True),
-        ("ENS1NP0", "ens*", False),
-    ],
-)
-def test_names_and_patterns_with_commas_between_them(value: str, patterns: str, verdict: bool) -> None:
-    assert fits(value, patterns) is verdict
-    assert pattern("key", patterns, Status.CRIT).verdict(value) is (None if verdict else Status.CRIT)
-
-
-def test_words() -> None:
-    assert words(" ens*np*,bond0 , eno1") == ("ens*np*", "bond0", "eno1")
 
 
 @pytest.mark.parametrize(
@@ -123,3 +99,19 @@ def test_where_none_could_be_read_the_verdict_is_unknown(reasons: Any, reason: s
     parts = [part(str(place), None, "not read", reason=why) for place, why in enumerate(reasons)]
     (found,) = judge(CHECK, "GPUs", parts, FIRMWARE, "mend it")
     assert (found.status, found.reason, found.summary) == (Status.UNKNOWN, reason, "none of 2 GPUs could be read")
+
+
+def test_a_declared_pattern() -> None:
+    verdict = pattern("key", "1.*", Status.CRIT).verdict
+    assert (verdict("1.2"), verdict("2.1")) == (None, Status.CRIT)
+
+
+def test_each_part_that_could_not_be_read_is_told() -> None:
+    good, odd = [part("GPU 0", "1"), part("GPU 1", "1")], part("GPU 2", "2")
+    bad = part("GPU 3", None, "NVML did not return within 3 s", reason="hung")
+    assert [found.status for found in judge_each(CHECK, "GPUs", good, None, "")] == [Status.PASS]
+    (found,) = judge_each(CHECK, "GPUs", [*good, bad], None, "")
+    assert (found.status, found.reason, found.summary) == (Status.UNKNOWN, "hung", bad.text)
+    assert found.subject == bad.subject
+    both = judge_each(CHECK, "GPUs", [*good, odd, bad], None, "")
+    assert [each.status for each in both] == [Status.UNKNOWN, Status.WARN]

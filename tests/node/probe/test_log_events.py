@@ -2,7 +2,16 @@ from typing import Optional, Tuple
 
 import pytest
 
-from brctl.node.probe.log_events import Message, Sighting, address, is_boot, is_driver_start, named_gpu, sighting
+from brctl.node.probe.log_events import (
+    Message,
+    Sighting,
+    address,
+    is_boot,
+    is_driver_start,
+    lines_after,
+    named_gpu,
+    sighting,
+)
 
 XID = "NVRM: Xid (PCI:0000:3b:00): "
 MLX = "mlx5_core 0000:1a:00.0: "
@@ -174,6 +183,12 @@ def test_the_first_error_of_aer() -> None:
     text = PORT + "PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)"
     after = (PORT + "  device [8086:352a] error status/mask=00000020/00100000", PORT + "   [ 5] SDES        (First)")
     assert sighting(Message(text, after)) == Sighting("aer", "0000:4d:01.0", severity="fatal", detail="SDES")
+
+
+def test_how_much_of_what_follows_is_looked_at() -> None:
+    assert lines_after("INFO: task cat:1 blocked for more than 120 seconds.") == 60
+    assert lines_after("NVRM: The NVIDIA GPU 0000:9b:00.0") == lines_after(PORT + "PCIe Bus Error: severity=x") == 3
+    assert lines_after(XID + "79, x") == 0
 
 
 def test_marks() -> None:

@@ -30,7 +30,7 @@ WANTED: Dict[str, Any] = {
     "mtu": 4200,
 }
 """What none of these machines is like."""
-OF_FILES = ("memlock",)
+OF_FILES = ("memlock", "comm-env")
 """Settings that write files alone; the others write to /proc, /sys or NVML."""
 
 

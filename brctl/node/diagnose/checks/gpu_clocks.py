@@ -8,8 +8,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
+from ...siblings import middle
 from .. import Case, Check, Threshold
-from ..siblings import middle
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL = "nvmlDeviceGetClockInfo(1)"

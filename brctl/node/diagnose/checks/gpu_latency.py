@@ -9,8 +9,8 @@ from typing import Optional, Sequence
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
+from ...siblings import middle
 from .. import Case, Check, Threshold
-from ..siblings import middle
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _REMEDY = (

@@ -12,8 +12,9 @@ from ...accel import NVIDIA
 from ...facts import Gpu, Inventory
 from ...report import Finding, Status
 from ...request import ExpectedAccelerator
+from ...siblings import Part
 from .. import Case, Check, gpus
-from ..parts import Declared, Part, judge, shortage
+from ..parts import Declared, judge, shortage
 
 _REMEDY = (
     "look for Xid 74, 144 to 150 and SXid in the kernel log and at `nvidia-smi nvlink -s`; see that the fabric manager "

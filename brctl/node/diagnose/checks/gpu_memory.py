@@ -8,8 +8,9 @@ from typing import Sequence
 
 from ...report import Finding
 from ...request import ExpectedAccelerator
+from ...siblings import Part
 from .. import Case, Check, Threshold, gpus
-from ..parts import Part, amount, judge, shortage
+from ..parts import amount, judge, shortage
 
 _REMEDY = (
     "compare `nvidia-smi -q -d MEMORY,ECC,ROW_REMAPPER` with a sibling's: ECC mode takes 6 % of GDDR memory; "

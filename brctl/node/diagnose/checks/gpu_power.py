@@ -9,8 +9,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status, Subject
+from ...siblings import compare
 from .. import Case, Check, Threshold, gpus
-from ..siblings import compare
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL, _REQUESTED = "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"

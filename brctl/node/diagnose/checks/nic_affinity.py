@@ -7,10 +7,11 @@ not tell is taken for one of node 0.
 
 from typing import Iterator, List
 
+from ... import ports
 from ...facts import Inventory
 from ...report import Evidence, Finding, Status, Subject
-from .. import Case, Check, gpus, ports
-from ..siblings import compare
+from ...siblings import compare
+from .. import Case, Check, gpus
 
 _PATHS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _REMEDY = "compare with `nvidia-smi topo -m` of a like node: a NIC that is gone, another slot, or a BIOS setting (NPS)"

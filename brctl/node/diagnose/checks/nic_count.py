@@ -9,12 +9,14 @@ to a pod.
 
 from typing import Iterator, Sequence
 
+from ... import ports
 from ...facts import Inventory, PciDevice, Problem
+from ...patterns import fits
+from ...ports import Port
 from ...report import Evidence, Finding, Status
 from ...request import ExpectedNics
-from .. import Case, Check, ports, reason
-from ..parts import counted, fits
-from ..ports import Port
+from .. import Case, Check, reason
+from ..parts import counted
 
 _SOURCE = "/sys/class/net and /sys/class/infiniband"
 _REMEDY = (

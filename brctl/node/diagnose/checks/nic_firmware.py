@@ -6,17 +6,20 @@ of mixed firmware works, but shows other counters, defaults and defects at each 
 
 from typing import Sequence
 
+from ... import ports
+from ...ports import Port
 from ...report import Finding, Status
 from ...request import ExpectedNics
-from .. import Case, Check, ports
-from ..parts import Part, pattern
-from ..ports import Port
+from ...siblings import Part
+from .. import Case, Check
+from ..parts import judge_each, pattern
 
 
 def run(case: Case) -> Sequence[Finding]:
     want = (case.want.nics or ExpectedNics()).firmware
-    return ports.judge(
+    return judge_each(
         CHECK,
+        "NICs",
         [_part(port) for port in ports.expected(case.seen, case.want)],
         pattern("hardware.nics.firmware", want, Status.WARN) if want else None,
         "drain the node, update with the card vendor's tool (mlxfwmanager, niccli), then reset the card or power-cycle",

@@ -9,12 +9,14 @@ configuration says.
 
 from typing import Optional, Sequence
 
+from ... import ports
 from ...facts import Problem
+from ...ports import Port
 from ...report import Finding, Status
 from ...request import ExpectedNics
-from .. import Case, Check, ports
-from ..parts import Declared, Part
-from ..ports import Port
+from ...siblings import Part
+from .. import Case, Check
+from ..parts import Declared, judge_each
 
 _NAMES = {"infiniband": "InfiniBand", "efa": "EFA", "roce": "RoCE", "ethernet": "Ethernet without RDMA"}
 _REMEDY = (
@@ -27,7 +29,7 @@ def run(case: Case) -> Sequence[Finding]:
     want = (case.want.nics or ExpectedNics()).kind
     unlisted = {problem.subject: problem for problem in ports.unlisted(case.seen) if problem.part == "rdma"}
     parts = [_part(port, unlisted.get(port.device)) for port in ports.expected(case.seen, case.want)]
-    return ports.judge(CHECK, parts, _declared(want) if want else None, _REMEDY)
+    return judge_each(CHECK, "NICs", parts, _declared(want) if want else None, _REMEDY)
 
 
 def _part(port: Port, unread: Optional[Problem]) -> Part:

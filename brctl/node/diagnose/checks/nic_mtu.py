@@ -7,11 +7,13 @@ disagree drop large frames without a word, and on RoCE the RDMA MTU follows the 
 
 from typing import Iterator, List, Sequence
 
+from ... import ports
 from ...facts import Nic
+from ...ports import Port
 from ...report import Evidence, Finding, Status, Subject
-from .. import Case, Check, ports
-from ..parts import Declared, Part
-from ..ports import Port
+from ...siblings import Part
+from .. import Case, Check
+from ..parts import Declared, judge_each
 
 _REMEDY = "set it with `brctl tune apply` or `ip link set mtu`, and in the network configuration; the switch must match"
 
@@ -22,7 +24,7 @@ def run(case: Case) -> Iterator[Finding]:
     if want.mtu is not None:
         declared = Declared("tune.network.mtu", str(want.mtu), lambda mtu: None if mtu == want.mtu else Status.WARN)
     parts = [_part(port, port.nic, bool(declared)) for port in _chosen(case) if port.nic]
-    found = ports.judge(CHECK, parts, declared, _REMEDY)
+    found = judge_each(CHECK, "NICs", parts, declared, _REMEDY)
     bad = [finding for finding in found if finding.status not in (Status.PASS, Status.NA)]
     bad += _unlike_bond(case.seen.nics or (), [finding.subject for finding in bad])
     yield from bad or found

@@ -6,11 +6,12 @@ card's network links: the slot, and no cable, is then the limit. PCIe's own head
 
 from typing import Dict, Iterator, List, Optional, Sequence
 
+from ... import ports
 from ...facts import PciDevice
+from ...ports import Port
 from ...report import Evidence, Finding, Status, Subject
 from ...units import rate
-from .. import Case, Check, Threshold, ports
-from ..ports import Port
+from .. import Case, Check, Threshold
 
 _ENCODING = {2.5: 0.8, 5.0: 0.8}
 """8b/10b; 128b/130b from 8 GT/s on, and FLITs of PCIe 6 lose as little (PCI Express Base Specification)."""

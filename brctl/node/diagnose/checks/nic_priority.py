@@ -8,10 +8,10 @@ PFC are refused by most cards. Fabrics that do without PFC are right too: that n
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 from ...facts import LinkSettings
+from ...ports import Port
 from ...report import HOST, Evidence, Finding, Status
 from .. import Case, Check
 from ..link_parts import compared, settings_of
-from ..ports import Port
 
 _REMEDY = "`mlnx_qos -i PORT --trust dscp --pfc 0,0,0,1,0,0,0,0` (or `dcb`) and at boot; the switch must match"
 

@@ -7,12 +7,14 @@ nobody may have meant them to be used. Within the first minutes after boot a lin
 
 from typing import Iterator
 
+from ... import ports
+from ...ports import Port
 from ...report import Evidence, Finding, Status
 from ...request import ExpectedNics
+from ...siblings import Part
 from ...units import rate
-from .. import Case, Check, Threshold, ports
-from ..parts import Part, amount
-from ..ports import Port
+from .. import Case, Check, Threshold
+from ..parts import amount, judge_each
 
 _REMEDY = (
     "see `ethtool` and `ethtool -m` for what was negotiated and the module's state; clean or swap cable and module, "
@@ -30,7 +32,7 @@ def run(case: Case) -> Iterator[Finding]:
     declared = None
     if want.speed_mbps is not None:
         declared = amount("hardware.nics.speed", want.speed_mbps, rate(want.speed_mbps))
-    for finding in ports.judge(CHECK, [_part(port) for port in found], declared, _REMEDY):
+    for finding in judge_each(CHECK, "NICs", [_part(port) for port in found], declared, _REMEDY):
         if not faults or finding.status not in (Status.PASS, Status.NA):
             yield finding
 

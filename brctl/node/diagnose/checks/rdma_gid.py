@@ -7,10 +7,11 @@ older ones, and programs that are told an index, need one that is right for all 
 
 from typing import Iterator, List, Optional, Tuple
 
+from ... import ports
+from ...ports import Port
 from ...probe.rdma import roce_v2_index
 from ...report import HOST, Evidence, Finding, Status
-from .. import Case, Check, ports
-from ..ports import Port
+from .. import Case, Check
 
 _REMEDY = "give the interface its address: the kernel then adds the GID; see `ip address` and `show_gids`"
 

@@ -7,10 +7,12 @@ ports at 1024 are only noted: the switches may not do more.
 
 from typing import Sequence
 
+from ... import ports
+from ...ports import Port
 from ...report import HOST, Evidence, Finding, Status
-from .. import Case, Check, ports
-from ..parts import Part
-from ..ports import Port
+from ...siblings import Part
+from .. import Case, Check
+from ..parts import judge_each
 
 _REMEDY = (
     "give the interface an MTU of 4200 at least (9000 is usual), on both ends and the switch: `brctl tune apply`; on "
@@ -29,7 +31,7 @@ def run(case: Case) -> Sequence[Finding]:
             len(parts), max(values)
         )
         return (CHECK.finding(Status.INFO, summary, HOST, evidence),)
-    return ports.judge(CHECK, parts, None, _REMEDY)
+    return judge_each(CHECK, "NICs", parts, None, _REMEDY)
 
 
 def _part(port: Port) -> Part:

@@ -9,9 +9,10 @@ is a placeholder, and is not judged.
 
 from typing import Iterator, List, Sequence, Tuple
 
+from ... import ports
+from ...ports import Port
 from ...report import Evidence, Finding, Status
-from .. import Case, Check, Threshold, ports
-from ..ports import Port
+from .. import Case, Check, Threshold
 
 _NO_LINK = "see `ethtool -m` or `mlxlink -m` for light and module; swap cable or module, then look at the switch port"
 _NO_MANAGER = "see that a subnet manager runs and sees the port: `sminfo`, `ibdiagnet`; then the switch's log"

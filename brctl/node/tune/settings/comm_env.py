@@ -44,4 +44,4 @@ def plan(scene: Scene) -> Iterator[Step]:
     yield Step(change, () if new == old else (Write(Place("file", CONF), new),))
 
 
-SETTING = Setting(_ID, "communication environment of jobs", 90, ("comm",), plan)
+SETTING = Setting(_ID, "Communication environment of jobs", 90, (), plan)

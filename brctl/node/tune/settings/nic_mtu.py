@@ -25,8 +25,9 @@ By hand: `ip link set dev NAME mtu 9000`; to see it: `ip -d link show dev NAME`.
 
 from typing import Iterator, List, Optional, Tuple
 
+from ... import ports
 from ...deadline import HungError
-from ...diagnose import parts, ports
+from ...patterns import words
 from ...report import HOST, Change, Outcome, Subject
 from .. import Place, Scene, Setting, Step, Write, step_name
 from ..links import FOLDERS, Link, LinksError
@@ -59,7 +60,7 @@ def _chosen(scene: Scene) -> Tuple[str, ...]:
     else:
         found = tuple(port for port in ports.expected(scene.seen, scene.expected) if port.kind != "infiniband")
     bonds = {nic.name for nic in scene.seen.nics or () if nic.kind == "bond"}
-    full = parts.words(patterns or "")
+    full = words(patterns or "")
     nics = [port.nic for port in found if port.nic]
     names = (nic.master if nic.master in bonds and nic.name not in full else nic.name for nic in nics)
     return tuple(dict.fromkeys(name for name in names if name))

@@ -1,12 +1,12 @@
-"""Network ports as parts that a check judges."""
+"""Network ports: an interface, the RDMA port on it, or both; and which of them a pattern or the config means."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ..facts import Inventory, Nic, PciDevice, Problem, RdmaPort
-from ..report import Finding, Status, Subject
-from ..request import Expected, ExpectedNics
-from . import Check, parts
-from .parts import Declared, Part
+from .facts import Inventory, Nic, PciDevice, Problem, RdmaPort
+from .patterns import fits, words
+from .report import Subject
+from .request import Expected, ExpectedNics
+from .siblings import Part
 
 DOWN = "administratively down"
 
@@ -100,7 +100,7 @@ def named(seen: Inventory, patterns: str) -> Tuple[Port, ...]:
     every = ports(seen)
     on_hardware = {port.device for port in every if port.nic is None or port.nic.rdma}
     found = [port for port in every if any(_fits(port, name, patterns) for name in _names(port, on_hardware))]
-    whole = [port for port in found if not port.is_virtual or port.subject.name in parts.words(patterns)]
+    whole = [port for port in found if not port.is_virtual or port.subject.name in words(patterns)]
     return tuple(whole or found)
 
 
@@ -148,16 +148,6 @@ def unlisted(seen: Inventory) -> Tuple[Problem, ...]:
         for problem in seen.problems
         if problem.part in ("nics", "rdma") and problem.subject and (problem.part, problem.subject) not in listed
     )
-
-
-def judge(check: Check, found: Sequence[Part], declared: Optional[Declared], remedy: str) -> Tuple[Finding, ...]:
-    """As parts.judge; each port that could not be read is a finding of its own."""
-    unread = [part for part in found if part.reason]
-    judged = parts.judge(check, "NICs", [part for part in found if not part.reason], declared, remedy)
-    if not unread:
-        return judged
-    told = [check.finding(Status.UNKNOWN, part.text, part.subject, reason=part.reason) for part in unread]
-    return (*told, *(finding for finding in judged if finding.status not in (Status.PASS, Status.NA)))
 
 
 class _Facts:
@@ -238,4 +228,4 @@ def _names(port: Port, on_hardware: "set[str]") -> List[str]:
 
 def _fits(port: Port, name: str, patterns: str) -> bool:
     hardware = port.nic is None or port.nic.kind in ("physical", "bond")
-    return parts.fits(name, patterns) if hardware else name in parts.words(patterns)
+    return fits(name, patterns) if hardware else name in words(patterns)

@@ -1,8 +1,23 @@
-"""Where nothing is declared, equal parts of one machine are compared, and the odd one is named."""
+"""Equal parts of one machine, and which of them is the odd one."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..report import Subject
+from .report import Subject
+
+
+class Part(NamedTuple):
+    """A part, and the value of it that is judged."""
+
+    subject: Subject
+    value: Any
+    """Hashable. None: this part is not judged, and `text` says why."""
+    text: str
+    """`MTU 9000`; where there is no value `not read`, `no link`."""
+    source: str
+    kin: Any = None
+    """Compared only with parts of the same kin: GPUs of one model, ports of one type of card."""
+    reason: Optional[str] = None
+    """Of one that could not be read: `hung`, `permission` or `error`."""
 
 
 class Group(NamedTuple):

@@ -2,9 +2,8 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import pytest
 
-from brctl.node.diagnose import Check, ports
+from brctl.node import ports
 from brctl.node.facts import Inventory, Nic, PciDevice, Problem, RdmaPort
-from brctl.node.report import Status, Subject
 from brctl.node.request import Expected, ExpectedNics
 
 IPOIB_MAC = "00:00:10:49:" + ":".join(["fe", "80"] + ["00"] * 6 + ["94"] * 8)
@@ -243,20 +242,6 @@ def test_unlisted(dgx: Inventory) -> None:
     )
     found = ports.unlisted(dgx._replace(problems=problems))
     assert [problem.subject for problem in found] == ["ens9np0", "mlx5_9"]
-
-
-def test_judge_tells_of_each_port_that_could_not_be_read(dgx: Inventory) -> None:
-    check = Check("a-check", "A check", (), (), lambda _: ())
-    port = the(dgx, "ens1np0")
-    good = [port.part("1", "version 1", "source"), port.part("1", "version 1", "source")]
-    problem = Problem("nics", "hung", "ethtool -i ens2np0 did not return within 3 s", "ens2np0")
-    bad = the(dgx, "ens2np0").part(None, "no value", "source", None, problem)
-    assert [found.status for found in ports.judge(check, good, None, "")] == [Status.PASS]
-    (found,) = ports.judge(check, [*good, bad], None, "")
-    assert (found.status, found.reason, found.summary) == (Status.UNKNOWN, "hung", problem.message)
-    assert found.subject == Subject("nic", "ens2np0", "ens2np0")
-    odd = port.part("2", "version 2", "source")
-    assert [each.status for each in ports.judge(check, [*good, odd, bad], None, "")] == [Status.UNKNOWN, Status.WARN]
 
 
 def test_four_thousand_interfaces_are_no_trouble() -> None:

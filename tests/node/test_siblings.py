@@ -1,7 +1,7 @@
 import pytest
 
-from brctl.node.diagnose.siblings import Comparison, Group, compare, middle
 from brctl.node.report import Subject
+from brctl.node.siblings import Comparison, Group, compare, middle
 
 A, B, C, D = (Subject("gpu", name, name) for name in "ABCD")
 

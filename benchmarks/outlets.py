@@ -1,0 +1,73 @@
+"""What the live view and the exporter cost beside the jsonl stream of benchmarks/monitor.py: `python
+benchmarks/outlets.py [SECONDS]`.
+
+Eight mocked GPUs at work, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is scraped every
+second. CPU of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
+"""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+
+from monitor import TICKS, cpu_s, pss_mib
+
+SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
+START_S = 6.0
+BRCTL = [sys.executable, "-m", "brctl", "--mock", "dgx-h100+busy", "monitor", "--interval", "1s"]
+
+
+def main() -> None:
+    print(f"CPU time is counted in steps of 1/{TICKS} s")
+    exporter = subprocess.Popen([*BRCTL, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    assert exporter.stdout
+    url = exporter.stdout.readline().strip()
+    size = 0
+
+    def scrape() -> None:
+        nonlocal size
+        with urllib.request.urlopen(url) as answer:
+            size = len(answer.read())
+
+    _tell("exporter, scraped every second", exporter, scrape)
+    print(f"  /metrics has {size} bytes")
+    master, slave = pty.openpty()
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    live = subprocess.Popen(BRCTL, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environ)
+    written = [0]
+
+    def read() -> None:
+        while True:
+            written[0] += len(os.read(master, 65536))
+
+    threading.Thread(target=read, daemon=True).start()
+    _tell("live view", live, lambda: None)
+    print(f"  writes {written[0] / (START_S + SECONDS):.0f} bytes a second to the terminal")
+
+
+def _tell(what: str, process: "subprocess.Popen[str] | subprocess.Popen[bytes]", each: Callable[[], None]) -> None:
+    time.sleep(START_S)
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        agent = int(file.read().split()[0])
+    before, began = (cpu_s(process.pid), cpu_s(agent)), time.monotonic()
+    while time.monotonic() - began < SECONDS:
+        each()
+        time.sleep(1)
+    passed = time.monotonic() - began
+    ours, its = (cpu_s(pid) - spent for pid, spent in zip((process.pid, agent), before, strict=True))
+    memory = pss_mib(process.pid) + pss_mib(agent)
+    print(f"{what}: brctl {ours / passed:.2%}, agent {its / passed:.2%} of a core; PSS {memory:.1f} MiB")
+    process.kill()
+    process.wait()
+
+
+if __name__ == "__main__":
+    main()
