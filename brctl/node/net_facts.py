@@ -33,8 +33,6 @@ class LinkSettings(NamedTuple):
 
     interface: str
     ring: Optional[Ring] = None
-    global_pause: Optional[bool] = None
-    """Pause frames that stop all priorities (IEEE 802.3 Annex 31B), in either direction."""
     features_off: Optional[Tuple[str, ...]] = None
     """Of the offloads that are judged, those that are off and need not be."""
     qdisc: Optional[str] = None

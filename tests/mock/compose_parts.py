@@ -211,7 +211,7 @@ def commands(interfaces: Sequence[Interface]) -> dict[str, dict[str, str]]:
     """`ethtool` of each interface that is on the PCI bus, `ibv_devinfo` of each InfiniBand port."""
     found = {f"ethtool -i {one.name}": {"stdout": one.driver_info} for one in interfaces if one.pci}
     for one in interfaces:
-        found |= {command: {"stdout": text} for command, text in settings(one).items()} if one.pci else {}
+        found |= {command: {"stdout": text} for command, text in settings(one).items()} if one.gids else {}
     for number, one in enumerate(with_rdma(interfaces)):
         device = f"mlx5_{number}"
         if one.is_infiniband:
@@ -232,36 +232,22 @@ def acs(devices: Iterable[Pci]) -> str:
 
 
 def settings(one: Interface) -> dict[str, str]:
-    """How a well-kept node's interface is set, as the tools print it: what mlx5 has by default, and RoCE on priority 3.
-    The gateways' drivers of virtual machines have no rings to show."""
-    driver = one.pci.driver if one.pci else ""
-    ring, most = _RINGS.get(driver, (0, 0))
+    """How a well-kept node's rail is set, as the tools print it: what mlx5 has by default, and RoCE on priority 3. Of
+    other interfaces nothing is shown, as where the tools are not installed."""
     found = {
+        f"ethtool -g {one.name}": _RING.format(one.name),
         f"ethtool -k {one.name}": _FEATURES.format(one.name),
         f"tc -j qdisc show dev {one.name} root": '[{"kind":"mq","handle":"0:","root":true,"options":{}}]\n',
     }
-    if ring:
-        found[f"ethtool -g {one.name}"] = _RING.format(one.name, most, ring)
-        found[f"ethtool -a {one.name}"] = (
-            f"Pause parameters for {one.name}:\nAutonegotiate:\toff\nRX:\t\toff\nTX:\t\toff\n"
-        )
-    if one.gids and not one.is_infiniband:
-        found[f"mlnx_qos -i {one.name}"] = QOS
-    return found
+    return found if one.is_infiniband else {**found, f"mlnx_qos -i {one.name}": QOS}
 
-
-_RINGS = {"mlx5_core": (1024, 8192), "tg3": (511, 2047), "igb": (256, 4096), "ixgbe": (512, 4096), "i40e": (512, 4096),
-          "bnxt_en": (511, 2047), "ena": (1024, 8192)}  # fmt: skip
-"""Receive descriptors: what each driver starts with, and its most."""
 
 _RING = """\
 Ring parameters for {}:
 Pre-set maximums:
-RX:\t\t{}
-RX Mini:\tn/a
+RX:\t\t8192
 Current hardware settings:
-RX:\t\t{}
-RX Mini:\tn/a
+RX:\t\t1024
 """
 
 _FEATURES = """\
@@ -269,9 +255,7 @@ Features for {}:
 rx-checksumming: on
 tx-checksumming: on
 tcp-segmentation-offload: on
-generic-segmentation-offload: on
 generic-receive-offload: on
-large-receive-offload: off
 """
 
 QOS = """\
@@ -280,7 +264,6 @@ Priority trust state: dscp
 PFC configuration:
 \tpriority    0   1   2   3   4   5   6   7
 \tenabled     0   0   0   1   0   0   0   0
-\tbuffer      0   0   0   1   0   0   0   0
 """
 
 _DEVINFO = """\

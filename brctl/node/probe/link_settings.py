@@ -1,4 +1,4 @@
-"""How physical interfaces are set: rings, pauses, offloads, queueing discipline, priorities.
+"""How physical interfaces are set: rings, offloads, queueing discipline, priorities.
 
 By `ethtool`, `tc`, and `mlnx_qos` or else `dcb`; a tool that is not installed, or does not serve this driver, leaves
 its values None.
@@ -48,7 +48,6 @@ def _ask(row: Row, host: Host) -> None:
     row.value = LinkSettings(name)
     row.fill(
         ring=lambda: parse_ring(said("ethtool", "-g", name)),
-        global_pause=lambda: parse_pause(said("ethtool", "-a", name)),
         features_off=lambda: parse_features(said("ethtool", "-k", name)),
         qdisc=lambda: parse_qdisc(said("tc", "-j", "qdisc", "show", "dev", name, "root")),
     )
@@ -66,12 +65,6 @@ def parse_ring(text: str) -> Optional[Ring]:
     """The receive ring of `ethtool -g`: first the maximum, then what is set."""
     found = re.findall(r"(?m)^RX:\s+(\d+)$", text)
     return Ring(int(found[1]), int(found[0])) if len(found) == 2 else None
-
-
-def parse_pause(text: str) -> Optional[bool]:
-    """Of `ethtool -a`, whether pause frames are heeded or sent."""
-    found = re.findall(r"(?m)^(?:RX|TX):\s+(on|off)$", text)
-    return "on" in found if found else None
 
 
 def parse_features(text: str) -> Optional[Tuple[str, ...]]:

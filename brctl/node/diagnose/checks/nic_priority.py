@@ -1,8 +1,8 @@
 """RoCE ports have flow control on a priority, take priorities from the DSCP, and are all set alike.
 
 Without PFC on any priority RDMA loses packets wherever a queue is full. A port that trusts the VLAN tag (PCP) puts what
-has no tag, which is all that is routed, on priority 0, whatever its DSCP. Pause frames for all priorities together with
-PFC are refused by most cards. Fabrics that do without PFC are right too: that no port has it is only noted.
+has no tag, which is all that is routed, on priority 0, whatever its DSCP. Fabrics that do without PFC are right too:
+that no port has it is only noted.
 """
 
 from typing import Iterator, List, Optional, Sequence, Tuple
