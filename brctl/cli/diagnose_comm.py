@@ -27,6 +27,11 @@ LOAD_S = 2.0
 START_S = 3.0
 """For the agents of a round to be there, as the plan reckons it."""
 MOST_ROUNDS = 5
+_LOADS = (
+    f"           iperf3 --time {LOAD_S:g}, there and back; where both ends have RDMA and perftest, ib_write_lat and",
+    f"           ib_write_bw -D {LOAD_S:g}",
+    "each node with several GPUs: all_reduce_perf -b 8M -e 1G over them, where it is installed",
+)
 LARGEST_LOG_BYTES = 64 << 20
 
 
@@ -41,7 +46,7 @@ def comm(
     ctx: typer.Context,
     rail: int | None = typer.Option(None, "--rail", metavar="N", min=1, help="This rail alone, from 1; else all."),
     level: Level = typer.Option(
-        Level.quick, "--level", help="quick: round trip, path MTU, loss; full: bandwidth too, by iperf3."
+        Level.quick, "--level", help="quick: round trip, path MTU, loss; full: bandwidth, RDMA and all-reduce too."
     ),
     budget: str = typer.Option("5m", "--budget", metavar="TIME", help="No new rail is begun after that."),
     plan: bool = typer.Option(False, "--plan", help="Say what would be tested, how long and what it disturbs."),
@@ -57,21 +62,15 @@ def comm(
 ) -> None:
     """Test the network between nodes in pairs, and name the node, NIC or path that is bad: --nodes SET."""
     from .. import render
-    from .session import fleet_session, mocked, seconds
+    from .session import seconds
     from .verdict import exit_code
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
     if from_log:
         raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value))
-    if given.nodes is None:
-        raise CommandError("pairs of nodes are tested, and none are named", "name them: --nodes SET, or --nodes @all")
-    if any(mocked(given)):
-        raise CommandError("there is no network between mocked machines", "leave out --mock and $BRCTL_MOCK")
+    run = _fleet(ctx, given)
     over_s = time.monotonic() + seconds("--budget", budget)
-    run = fleet_session(ctx)
-    if len(run.targets) < 2:
-        raise CommandError("one node has no pair", "name two at the least; with six it can be told what is usual")
     reports = run.ask("endpoints", lambda: render.prepare(form))
     if sum(not report.errors for report in reports) < 2:
         render.check(reports, form, given.quiet, given.verbose, command="diagnose comm")
@@ -81,9 +80,37 @@ def comm(
         return render.plain(_told(rails, level))
     if not force_busy:
         _refuse_busy(reports)
-    judged = _judged(run, reports, _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s))
+    results = _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s)
+    collective = _collective(run, reports) if level is Level.full else {}
+    judged = _judged(run, reports, results, collective)
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
+
+
+def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
+    """Two real nodes at the least. Raises CommandError."""
+    from .session import fleet_session, mocked
+
+    if given.nodes is None:
+        raise CommandError("pairs of nodes are tested, and none are named", "name them: --nodes SET, or --nodes @all")
+    if any(mocked(given)):
+        raise CommandError("there is no network between mocked machines", "leave out --mock and $BRCTL_MOCK")
+    run = fleet_session(ctx)
+    if len(run.targets) < 2:
+        raise CommandError("one node has no pair", "name two at the least; with six it can be told what is usual")
+    return run
+
+
+def _collective(run: FleetSession, reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
+    """What all_reduce_perf says of each node with several GPUs."""
+    from ..fleet.collectives import findings
+    from .waves import Plan
+
+    several = {report.node for report in reports if len((report.inventory and report.inventory.gpus) or ()) > 1}
+    targets = [target for target in run.targets if target.node in several]
+    if not targets:
+        return {}
+    return findings(run._replace(targets=targets, plan=Plan()).ask("collective", lambda: None))
 
 
 def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str) -> int:
@@ -158,8 +185,6 @@ def _tested(
             given.warn(f"warning: the budget is spent: {name} and later rails are not tested")
             break
         results[name] = _test(run, ends, loaded_s)
-    for fault in dict.fromkeys(fault for result in results.values() for fault in result.tool_faults):
-        given.warn(f"warning: not measured: {fault}")
     return results
 
 
@@ -178,14 +203,23 @@ def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> R
     return Search(plan(ends), ask, ECHO_S, loaded_s).run()
 
 
-def _judged(run: FleetSession, reports: Sequence[Report], results: Mapping[str, Result]) -> Sequence[Report]:
+def _judged(
+    run: FleetSession,
+    reports: Sequence[Report],
+    results: Mapping[str, Result],
+    collective: Mapping[str, tuple[Finding, ...]],
+) -> Sequence[Report]:
     """What every rail says of each node; what is the same on all of them is the node's."""
     from ..fleet.paths import findings
 
     names = [report.node for report in reports]
     groups = run.config.groups if run.config else {}
     found = {rail: findings(result, names, groups) for rail, result in results.items()}
-    return [_with(report, [each[report.node] for each in found.values()], list(found)) for report in reports]
+    told = [_with(report, [each[report.node] for each in found.values()], list(found)) for report in reports]
+    return [
+        report._replace(findings=(*report.findings, *collective.get(report.node, ()))) if not report.errors else report
+        for report in told
+    ]
 
 
 def _with(report: Report, of_rails: Sequence[Sequence[Finding]], rails: Sequence[str]) -> Report:
@@ -218,11 +252,11 @@ def _told(rails: Mapping[str, Mapping[str, Endpoint]], level: Level) -> str:
         for number, matching in enumerate(given.rounds, 1):
             lines.append(f"  round {number}: " + ", ".join(f"{pair.a}-{pair.b}" for pair in matching))
     loaded = level is Level.full
-    each_s = START_S + (2 * LOAD_S if loaded else 0)
+    each_s = START_S + (3 * LOAD_S if loaded else 0)
     least = sum(len(plan(ends).rounds) for ends in rails.values())
     lines += [
         "each pair: 200 round trips of 64 bytes by TCP, 1000 datagrams of 200 bytes and one of full size by UDP",
-        *([f"           iperf3 --time {LOAD_S:g}, there and back"] if loaded else []),
+        *(_LOADS if loaded else []),
         "suspects: three more rounds for each respect in which there are any",
         f"about {least * each_s / 60:.1f} minutes, {MOST_ROUNDS * each_s / 60:.1f} more for each suspect respect",
         "disturbs: " + ("fills the links for seconds at a time" if loaded else "a few hundred kB a pair"),

@@ -153,6 +153,21 @@ def _links(text: str) -> Iterator[Link]:
             yield Link(int(words[0]), float(words[3]) * scale)
 
 
+def latency_s(text: str) -> float | None:
+    """The typical time of ib_write_lat: of the smallest message, one way."""
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 6 and all(map(_number, words[:5])) and words[0].isdigit():
+            return float(words[4]) / 1e6
+    return None
+
+
+def bits_per_s(text: str) -> float | None:
+    """The best average of ib_write_bw."""
+    found = list(_links(text))
+    return max(each.average for each in found) * 8e9 if found else None
+
+
 def _number(text: str) -> bool:
     return bool(re.fullmatch(r"\d+(\.\d+)?", text))
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from ..node.report import Endpoint, Evidence, Finding, PairSeen, Report, Status, Subject
 from ..node.request import PairEnd
+from .benchmarks import bits_per_s, latency_s
 from .pairing import Outcome, Pair, find, matchings
 
 PORTS = range(40000, 60000, 4)
-"""A test takes three: the echo's and one of iperf3's for each direction."""
+"""A test takes four: the echo's, one of iperf3's for each direction, and one for RDMA's tools."""
 LEAST_OF_GROUP = 3
 """Bad nodes of one group before the group is blamed: of two nobody could tell."""
 _NOISE_S = 0.0002
@@ -51,6 +52,10 @@ def _quickness(seen: PairSeen) -> float | None:
     return 1 / (seen.rtt_s + _NOISE_S) if seen.rtt_s is not None else None
 
 
+def _inverse(value: float | None) -> float | None:
+    return 1 / value if value else None
+
+
 def _bandwidth(seen: PairSeen) -> float | None:
     found = [value for value in (seen.sent_bits_per_s, seen.received_bits_per_s) if value is not None]
     return min(found) if found else None
@@ -59,6 +64,22 @@ def _bandwidth(seen: PairSeen) -> float | None:
 BANDWIDTH = Respect(
     "bandwidth", _bandwidth, 0.03, "is slower than its peers", "look at its link rate, PCIe width and qdisc"
 )
+RDMA_BANDWIDTH = Respect(
+    "rdma-bandwidth",
+    lambda seen: bits_per_s(seen.rdma_bandwidth) if seen.rdma_bandwidth else None,
+    0.03,
+    "is slower than its peers by RDMA",
+    "look at the PCIe link of its NIC, at pauses and drops: brctl diagnose run --only network --level full",
+)
+RDMA_LATENCY = Respect(
+    "rdma-latency",
+    lambda seen: _inverse(latency_s(seen.rdma_latency)) if seen.rdma_latency else None,
+    0.2,
+    "answers later than its peers by RDMA",
+    "look at its C-states, governor and relaxed ordering, and at congestion: brctl diagnose run",
+)
+LOADED = (BANDWIDTH, RDMA_BANDWIDTH, RDMA_LATENCY)
+"""Those whose retests need the load."""
 RESPECTS = (
     Respect("reach", _reached, 0.03, "does not answer its peers", "look at its link, address and firewall"),
     Respect(
@@ -70,7 +91,9 @@ RESPECTS = (
     ),
     Respect("loss", _kept, 0.004, "loses packets", "look at the errors of its port and cable: brctl diagnose run"),
     BANDWIDTH,
+    RDMA_BANDWIDTH,
     Respect("latency", _quickness, 0.67, "answers later than its peers", "look at its load, C-states and qdisc"),
+    RDMA_LATENCY,
 )
 """From the gravest on: who is bad in one is not judged in the next, of which it may be the cause."""
 
@@ -94,7 +117,8 @@ class Result(NamedTuple):
     verdicts: tuple[Verdict, ...]
     seen: Mapping[Pair, PairSeen]
     """What was last seen of each pair."""
-    tool_faults: tuple[str, ...]
+    tool_faults: Mapping[str, tuple[str, ...]]
+    """By node: why something was not measured there."""
 
 
 Ask = Callable[[Mapping[str, PairEnd]], Mapping[str, Report]]
@@ -114,7 +138,7 @@ class Search:
         self._first = {frozenset(pair) for matching in given.rounds for pair in matching}
         self._chance = random.Random(secrets.randbits(64))  # noqa: S311  # ports; the nonce is no secret of this
         self.seen: dict[Pair, PairSeen] = {}
-        self.faults: list[str] = []
+        self.faults: dict[str, list[str]] = {}
 
     def run(self) -> Result:
         for matching in self._plan.rounds:
@@ -126,7 +150,9 @@ class Search:
             spared |= frozenset(outcome.bad) | {node for pair in outcome.ambiguous for node in pair}
             if outcome.common:
                 break
-        return Result(tuple(verdicts), self.seen, tuple(dict.fromkeys(self.faults)))
+        return Result(
+            tuple(verdicts), self.seen, {node: tuple(dict.fromkeys(each)) for node, each in self.faults.items()}
+        )
 
     def _judge(self, respect: Respect, spared: frozenset[str]) -> Outcome:
         asked: set[Pair] = set()
@@ -135,7 +161,7 @@ class Search:
             known = frozenset(map(frozenset, pairs)) <= self._first and not asked & set(pairs)
             asked.update(pairs)
             if not known:
-                self._round(pairs, self._load_s if respect is BANDWIDTH else 0.0)
+                self._round(pairs, self._load_s if respect in LOADED else 0.0)
             return {pair: self._value(respect, pair, spared) for pair in pairs}
 
         return find(tuple(self._plan.ends), measure, share=respect.share)
@@ -149,8 +175,11 @@ class Search:
         for pair in pairs:
             port, nonce = self._chance.choice(PORTS), secrets.token_hex(16)
             own, peer = (self._plan.ends[node].address or "" for node in pair)
-            ends[pair.a] = PairEnd(own, port, nonce, self._limit_s, peer, self._plan.mtu, load_s)
-            ends[pair.b] = PairEnd(peer, port, nonce, self._limit_s, None, self._plan.mtu, load_s)
+            for node, address, other in ((pair.a, own, peer), (pair.b, peer, None)):
+                ends[node] = PairEnd(address, port, nonce, self._limit_s, other, self._plan.mtu, load_s)
+                if all(self._plan.ends[each].rdma for each in pair):
+                    end = self._plan.ends[node]
+                    ends[node] = ends[node]._replace(rdma=end.rdma, gid_index=end.gid_index)
         reports = self._ask(ends)
         for pair in pairs:
             self._note(pair, reports.get(pair.a), reports.get(pair.b))
@@ -159,9 +188,9 @@ class Search:
         self.seen.pop(pair, None)
         for node, report in ((pair.a, tested), (pair.b, echoed)):
             for error in report.errors if report else ():  # a node that does not answer us says nothing of the path
-                self.faults.append(f"{node}: {error.message}")
+                self.faults.setdefault(node, []).append(error.message)
             if report and report.pair and report.pair.tool_fault:
-                self.faults.append(report.pair.tool_fault)
+                self.faults.setdefault(node, []).append(report.pair.tool_fault)
         if tested and tested.pair and echoed and not echoed.errors:
             self.seen[pair] = tested.pair
 
@@ -177,11 +206,22 @@ def findings(result: Result, nodes: Sequence[str], groups: Groups) -> Mapping[st
             found[node].append(finding)
     for node in (node for node in nodes if not found[node]):
         tested = [pair for pair in result.seen if node in pair]
-        summary = f"{_count(len(tested), 'pair')} as its peers" if tested else "not tested"
+        why = "".join(f": {fault}" for fault in result.tool_faults.get(node, ())[:1])
+        summary = f"{_count(len(tested), 'pair')} as its peers" if tested else f"not tested{why}"
         status = Status.PASS if tested else Status.UNKNOWN
         reason = None if tested else "error"
         found[node].append(Finding("comm", status, _subject(node), summary, reason=reason, fold="well"))
+    for node, faults in result.tool_faults.items():
+        if any(node in pair for pair in result.seen):
+            found.setdefault(node, []).extend(tool_finding(node, fault) for fault in faults)
     return {node: tuple(each) for node, each in found.items()}
+
+
+def tool_finding(node: str, fault: str) -> Finding:
+    """A tool that is missing is n/a, and one that fails unknown: neither says anything of the path."""
+    missing = fault.endswith("is not installed")
+    status, reason = (Status.NA, None) if missing else (Status.UNKNOWN, "error")
+    return Finding("comm-tool", status, _subject(node), f"not measured: {fault}", reason=reason, fold=fault)
 
 
 def _shared(outcome: Outcome, groups: Groups, nodes: int) -> str:
@@ -246,10 +286,20 @@ def told(seen: PairSeen) -> str:
         parts.append("full-size packets lost")
     if seen.datagrams_sent:
         parts.append(f"{seen.datagrams_sent - seen.datagrams_returned} of {seen.datagrams_sent} lost")
+    parts += _by_rdma(seen)
     for value, way in ((seen.sent_bits_per_s, "out"), (seen.received_bits_per_s, "in")):
         if value is not None:
             parts.append(f"{_rate(value)} {way}")
     return ", ".join(parts)
+
+
+def _by_rdma(seen: PairSeen) -> Iterator[str]:
+    late = latency_s(seen.rdma_latency or "")
+    fast = bits_per_s(seen.rdma_bandwidth or "")
+    if late is not None:
+        yield f"{late * 1e6:.3g} us by RDMA"
+    if fast is not None:
+        yield f"{_rate(fast)} by RDMA"
 
 
 def _rate(bits_per_s: float) -> str:

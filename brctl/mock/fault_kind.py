@@ -31,6 +31,8 @@ class Kind(NamedTuple):
     """Counters of the NIC in `ethtool -S`, and how much they grow in a second."""
     outputs: Mapping[str, str] = {}
     """What these commands print, from the start."""
+    grows: Mapping[str, int] = {}
+    """Counters that are files, and how much they grow in a second."""
     log: Tuple[str, ...] = ()
     """Records in the kernel log."""
 

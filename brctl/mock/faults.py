@@ -12,6 +12,7 @@ from .fault_kind import Kind as Kind  # part of what this module offers
 from .fault_kind import more
 from .gpu_faults import GPU_KINDS
 from .host_faults import HOST_KINDS
+from .net_faults import NET_KINDS
 
 
 class Change(NamedTuple):
@@ -263,7 +264,7 @@ KINDS: Tuple[Kind, ...] = (
             "tx_pause_storm_warning_events": 1,
         },
     ),
-    *(kind for kind in HOST_KINDS if kind.of == "nic"),
+    *(kind for kind in (*HOST_KINDS, *NET_KINDS) if kind.of == "nic"),
     Kind(
         "numa-balancing",
         "host",
@@ -280,7 +281,7 @@ KINDS: Tuple[Kind, ...] = (
     ),
     BUSY,
     Kind("no-kmsg", "host", "the kernel log may not be read", needs=KERNEL_LOG, files={KERNEL_LOG: errno.EPERM}),
-    *(kind for kind in HOST_KINDS if kind.of == "host"),
+    *(kind for kind in (*HOST_KINDS, *NET_KINDS) if kind.of == "host"),
     Kind("no-library", "driver", "libnvidia-ml.so.1 is not installed"),
     Kind(
         "no-driver", "driver", "the kernel module is not loaded", errors={"nvmlInit*": "NVML_ERROR_DRIVER_NOT_LOADED"}

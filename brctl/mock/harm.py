@@ -21,6 +21,8 @@ class FileChange(NamedTuple):
     new: Union[str, int]
     """A text, or an errno."""
     appended: bool = False
+    per_second: int = 0
+    """Where it is not 0: the number that stands there grows by so much, and `new` means nothing."""
 
 
 class Growth(NamedTuple):
@@ -117,7 +119,7 @@ class _Harm:
         if nvml and self._kind is BUSY:
             nvml["seed"] = SEED
         for argv, text in self._kind.outputs.items():
-            self._plain["commands"][argv] = {"stdout": text}
+            self._plain["commands"][argv.format(**self._names)] = {"stdout": text}
         if self._kind.name == "no-library":
             self._plain["nvml"] = None
         if self._kind.name == "no-driver":
@@ -136,6 +138,10 @@ class _Harm:
             path, old = self._file(template)
             if old not in (None, new):
                 yield FileChange(path, self.fault.after, new)
+        for template, rate in self._kind.grows.items():
+            path, old = self._file(template)
+            if old is not None:
+                yield FileChange(path, self.fault.after, "", per_second=rate)
         log = self._plain["files"].get(KERNEL_LOG)
         if self._kind.log and isinstance(log, str):
             records = _records(log, [line.format(**self._names) for line in self._kind.log])
@@ -188,7 +194,8 @@ class _Harm:
         needs = self._kind.needs
         if any("{port}" in line for line in self._kind.log) and "." not in self._names["port"]:
             return "shows no port above GPU {}".format(self.fault.number)
-        missing = [argv for argv in self._kind.outputs if argv not in (self._plain.get("commands") or {})]
+        wanted = [argv.format(**self._names) for argv in self._kind.outputs]
+        missing = [argv for argv in wanted if argv not in (self._plain.get("commands") or {})]
         if missing:
             return "has no {}".format(missing[0].partition(" ")[0])
         if self._kind.of == "gpu" and needs and self._gpu.get(needs) is None:

@@ -45,6 +45,7 @@ class HarmedFiles:
         self._changes = changes
         self._busy = busy
         self._reads: Dict[str, int] = {}
+        self._began = time.monotonic()
 
     def read(self, path: str) -> Optional[str]:
         """Raises MockError, and OSError where a fault makes that of a file."""
@@ -57,6 +58,10 @@ class HarmedFiles:
             if change.path == path and change.after < number:
                 if isinstance(change.new, int):
                     raise OSError(change.new, os.strerror(change.new), path)
+                if change.per_second:
+                    number_there = int(self._files[path] if text is None else text)
+                    text = "{}\n".format(number_there + int(change.per_second * (time.monotonic() - self._began)))
+                    continue
                 before = (self._files[path] if text is None else text) if change.appended else ""
                 text = before + change.new
         return grown(path, self._written, time.monotonic()) if self._busy and text is None else text

@@ -44,7 +44,7 @@ def answer(host: Host, request: Request) -> Report:
         from .tune import actions  # of no use to the others
 
         return actions.answer(host, request)
-    if request.action in ("endpoints", "pair"):
+    if request.action in ("endpoints", "pair", "collective"):
         from .diagnose import pair  # of no use to the others
 
         return pair.answer(host, request)._replace(time=began, elapsed_s=time.monotonic() - clock)

@@ -33,20 +33,20 @@ from .host_facts import (
     IommuDomain,
     MemoryController,
     MemoryLock,
-    NicCounter,
-    NicCounters,
     NodeTime,
     Peermem,
     Task,
     Tasks,
 )
 from .log_facts import KernelLog, LogEvent
+from .net_facts import Counter, LinkSettings, PortCounters, Ring
 
 __all__ = [
     "AcceleratorDriver",
     "AcceleratorLibrary",
     "AcsPort",
     "Clock",
+    "Counter",
     "Cpu",
     "CpuGovernor",
     "Filesystem",
@@ -68,20 +68,21 @@ __all__ = [
     "IommuDomain",
     "Kernel",
     "KernelLog",
+    "LinkSettings",
     "LogEvent",
     "Memory",
     "MemoryController",
     "MemoryLock",
     "Mount",
     "Nic",
-    "NicCounter",
-    "NicCounters",
     "NodeTime",
     "NumaNode",
     "PciDevice",
     "Peermem",
+    "PortCounters",
     "Problem",
     "RdmaPort",
+    "Ring",
     "Sysctl",
     "Task",
     "Tasks",
@@ -278,5 +279,5 @@ class Inventory(NamedTuple):
     """Mount points that are meant to be writable."""
     tasks: Optional[Tasks] = None
     cpu_times: Optional[Tuple[NodeTime, ...]] = None
-    nic_counters: Optional[Tuple[NicCounters, ...]] = None
-    """Of the NICs with RDMA."""
+    port_counters: Optional[Tuple[PortCounters, ...]] = None
+    link_settings: Optional[Tuple[LinkSettings, ...]] = None

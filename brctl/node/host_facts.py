@@ -100,18 +100,3 @@ class NodeTime(NamedTuple):
     numa_node: int
     busy_ticks: int
     total_ticks: int
-
-
-class NicCounter(NamedTuple):
-    name: str
-    """The driver's own: `tx_prio3_pause_duration`."""
-    value: int
-
-
-class NicCounters(NamedTuple):
-    """What a NIC counted since its driver was loaded, of what tells loss and pauses."""
-
-    nic: str
-    read_at_s: float
-    """CLOCK_MONOTONIC, so that two looks since one boot tell the time between."""
-    counters: Tuple[NicCounter, ...]

@@ -77,7 +77,7 @@ class EnvironmentVariable(NamedTuple):
     value: Optional[str]
     """None: it is better left unset, and `reason` says why."""
     reason: str
-    """Why it has this value, or none."""
+    """Why it should have this value, or none."""
     source: str
     """What it follows from: a path, a config key, a document."""
 
@@ -169,6 +169,10 @@ class Endpoint(NamedTuple):
     """None: it has none, and cannot be tested."""
     mtu: int
     up: bool
+    rdma: Optional[str] = None
+    """Its RDMA device and port, where that is active: `mlx5_0:1`."""
+    gid_index: Optional[int] = None
+    """Of its GID of RoCE v2 that is routed."""
 
 
 class PairSeen(NamedTuple):
@@ -187,6 +191,10 @@ class PairSeen(NamedTuple):
     """What the kernel said when a test broke off."""
     tool_fault: Optional[str] = None
     """Why bandwidth was not measured: that says nothing of the path."""
+    rdma_latency: Optional[str] = None
+    """What ib_write_lat printed."""
+    rdma_bandwidth: Optional[str] = None
+    """What ib_write_bw printed."""
 
 
 class NodeError(NamedTuple):
@@ -279,4 +287,6 @@ class Report(NamedTuple):
     series: Tuple[Series, ...] = ()
     """What `samples` are of."""
     samples: Tuple[Sample, ...] = ()
+    collective: Optional[str] = None
+    """What all_reduce_perf printed, over the GPUs of the node."""
     schema_version: int = SCHEMA_VERSION

@@ -180,6 +180,9 @@ class PairEnd(NamedTuple):
     """Of the datagrams that must come through whole, bytes."""
     load_s: float = 0.0
     """For so long in each direction bandwidth is measured; 0: it is not."""
+    rdma: Optional[str] = None
+    """Device and port for RDMA's own tests, with `load_s`: `mlx5_0:1`. None: one end or the other has none."""
+    gid_index: Optional[int] = None
 
 
 class Request(NamedTuple):
@@ -191,7 +194,7 @@ class Request(NamedTuple):
     `tune-rollback`, `tune-confirm` and `tune-history` are what the commands of `tune` do; `comm` renders the
     communication environment; `sample` gives one sample; `monitor` a stream of them (node/monitor/stream.py), until
     the same frame id has `stop`; `release` makes all samplers let go of the GPUs; `endpoints` says which interfaces
-    carry jobs, and `pair` is one end of a test between two nodes."""
+    carry jobs, `pair` is one end of a test between two nodes, and `collective` tests the GPUs of one node."""
     expected: Expected = Expected()
     overrides: Tuple[Override, ...] = ()
     tune: Tuning = Tuning()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..node.diagnose import Check
-from ..node.facts import Inventory, NicCounters
+from ..node.facts import Inventory, PortCounters
 from ..node.request import Expected, ExpectedNics
 from .stream import Source, UnreadableError
 
@@ -58,17 +58,17 @@ def read(source: Source, name: str) -> Saved:
 
 
 def _whole(kind: str, data: bytes, name: str) -> Saved:
-    from ..node.probe import nic_counters
+    from ..node.probe import port_counters
     from . import ibstat, nvidia_smi, nvlink
 
     def counters(data: bytes) -> Inventory:
         text = data.decode("utf-8", "replace")
-        return Inventory(nic_counters=(NicCounters(name, 0.0, nic_counters.parse(text)),))
+        return Inventory(port_counters=(PortCounters(name, name, 0.0, port_counters.parse(text)),))
 
     readers: dict[str, tuple[tuple[str, ...], Callable[[bytes], Inventory]]] = {
         "nvidia-smi": (("gpus", "accelerator_driver"), nvidia_smi.parse),
         "nvidia-smi nvlink": (("gpus",), nvlink.parse),
-        "ethtool -S": (("nic_counters",), counters),
+        "ethtool -S": (("port_counters",), counters),
         "ibstat": (("rdma", "nics"), ibstat.parse),
     }
     parts, parse = readers[kind]

@@ -65,7 +65,8 @@ def test_the_plan_names_pairs_minutes_and_disturbance() -> None:
     reports = [a_report(f"n{i}", an_end(f"10.0.1.{i}")) for i in range(1, 5)]
     text = _told(_rails(reports, None), Level.full)
     assert "rail 1: 4 nodes, packets of 9000 bytes\n  round 1: n1-n2, n3-n4\n  round 2: n1-n3, n2-n4\n" in text
-    assert "about 0.2 minutes" in text
+    assert "about 0.3 minutes" in text
+    assert "ib_write_bw -D 2" in text
     assert "iperf3 --time 2, there and back" in text
     assert "iperf3" not in _told(_rails(reports, None), Level.quick)
 

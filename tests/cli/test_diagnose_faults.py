@@ -5,12 +5,16 @@ benchmarks/diagnose.py runs all of it, and prints precision, recall and top-k; h
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
+from brctl.mock import machines
+from brctl.mock.harm import rails
 from brctl.mock.machines import idle_faults, load, names
 from brctl.node.agent import answer
 from brctl.node.report import Finding, Status
@@ -69,8 +73,33 @@ HOST_CAUSES = {
     "unsynchronized": ("clock-sync", "host"),
     "read-only-root": ("mount-read-only", "/"),
     "disk-full": ("disk-space", "/"),
+    "vlan-mtu": ("nic-mtu-chain", "bond0.100"),
 }
 """Of each fault of a host with GPUs, the check and what it is about."""
+NIC_CAUSES = {
+    "down": "rdma-state",
+    "mtu-odd": "nic-mtu",
+    "pfc-storm": "nic-pause",
+    "paused": "nic-pause",
+    "flaps": "nic-flaps",
+    "crc": "nic-errors",
+    "discards": "nic-drops",
+    "ack-timeouts": "nic-drops",
+    "no-descriptors": "nic-rings",
+    "small-ring": "nic-rings",
+    "wrong-priority": "nic-lossless",
+    "congested": "nic-congestion",
+    "pfc-off": "nic-priority",
+    "trust-pcp": "nic-priority",
+    "no-address": "rdma-gid",
+    "no-tso": "nic-offloads",
+    "shaped": "nic-qdisc",
+    "x8": "nic-pcie",
+    "no-numa": "nic-affinity",
+}
+"""Of each fault of a rail, the check whose finding is its cause."""
+NOT_OF_INFINIBAND = ("mtu-odd",)
+"""The MTU of the interface says nothing about RDMA there."""
 ON_ONE_NUMA_NODE = ("h100-mig", "vgpu-guest")
 """There are no pages to move there."""
 AMONG_SIBLINGS = ("no-persistence", "link-down")
@@ -99,6 +128,7 @@ def singles(seed: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
             spec, subject = _on_gpu(machine, fault, chance.randrange(_gpus(machine) or 1))
             if _makes_sense(machine, fault, spec):
                 yield Trial(spec, frozenset({(cause, subject)}))
+        yield from _on_rails(machine, chance)
         for fault, cause in DRIVER_CAUSES.items():
             spec = f"{machine}+{fault}"
             if not idle_faults(spec) and _gpus(machine):
@@ -108,6 +138,21 @@ def singles(seed: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
             alone = fault == "numa-balancing" and machine in ON_ONE_NUMA_NODE
             if not idle_faults(spec) and _gpus(machine) and not alone:
                 yield Trial(spec, frozenset({told}))
+
+
+def _on_rails(machine: str, chance: random.Random) -> Iterator[Trial]:
+    """Each fault of a rail, on one by chance."""
+    found = rails(_decode(machine)["files"])
+    for fault, cause in NIC_CAUSES.items() if len(found) > 2 else ():
+        place = chance.randrange(len(found))
+        spec = f"{machine}+nic{place}-{fault}"
+        of_infiniband = found[place].nic.startswith("ib") and fault in NOT_OF_INFINIBAND
+        if not idle_faults(spec) and not of_infiniband:
+            yield Trial(spec, frozenset({(cause, found[place].nic)}))
+
+
+def _decode(machine: str) -> Any:
+    return json.loads(Path(machines.__file__).with_name("machines").joinpath(f"{machine}.json").read_text())
 
 
 def pairs(seed: int, number: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
@@ -160,7 +205,11 @@ def _subject(finding: Finding) -> str:
 FEW = ("dgx-h100", "old-driver")
 
 
-TRIALS = [trial for trial in (*singles(1, FEW[:1]), *pairs(2, 8, FEW)) if SLOW not in trial.spec]
+TRIALS = [
+    trial
+    for trial in (*singles(1, FEW[:1]), *_on_rails("hgx-h200", random.Random(3)), *pairs(2, 8, FEW))
+    if SLOW not in trial.spec
+]
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.spec)

@@ -15,6 +15,7 @@ from brctl.mock.faults import BUSY, KINDS, UNSUPPORTED
 from brctl.mock.gpu_faults import GPU_KINDS
 from brctl.mock.host_faults import HOST_KINDS
 from brctl.mock.machines import idle_faults, names
+from brctl.mock.net_faults import NET_KINDS
 from brctl.node import agent, deadline
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
@@ -23,8 +24,7 @@ Facts = dict[str, Any]
 FAULTS = [
     kind.name + (":nvmlDeviceGetVbiosVersion" if kind is UNSUPPORTED else "")
     for kind in KINDS
-    if kind
-    not in (*GPU_KINDS, *HOST_KINDS, BUSY)  # those are the business of test_diagnose_faults.py; to be busy is none
+    if kind not in (*GPU_KINDS, *HOST_KINDS, *NET_KINDS, BUSY)  # of test_diagnose_faults.py; to be busy is none
 ]
 CALL_LIMIT_S = 0.5
 

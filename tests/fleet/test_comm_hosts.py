@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,20 +35,24 @@ def fabric(cluster: Cluster) -> Iterator[Cluster]:
         cluster.run("tc", "qdisc", "del", "dev", f"p{i}", "root")
 
 
-def _comm(cluster: Cluster, nodes: str, *options: str) -> Any:
+def _argv(cluster: Cluster, nodes: str, *options: str) -> list[str]:
     config = Path(cluster.folder, "comm.yaml")
     config.write_text(cluster.config().read_text() + "hardware: {fabric: {nics: {interfaces: eth0}}}\n")
     text = config.read_text().replace("cluster: {", "cluster: {groups: {fabric: {nodes: 'gpu[1-32]'}}, ")
     config.write_text(text)
     common = ["-c", str(config), "-w", nodes, "-o", "json"]
-    return cluster.run(sys.executable, "-m", "brctl", *common, "diagnose", "comm", *options, limit_s=200)
+    return [sys.executable, "-m", "brctl", *common, "diagnose", "comm", *options]
+
+
+def _comm(cluster: Cluster, nodes: str, *options: str) -> Any:
+    return cluster.run(*_argv(cluster, nodes, *options), limit_s=200)
 
 
 def _bad(run: Any) -> dict[str, list[str]]:
     """What is said of each node that something is said of."""
     found = {}
     for report in json.loads(run.out)["reports"]:
-        bad = [finding["check"] for finding in report["findings"] if finding["status"] != "pass"]
+        bad = [finding["check"] for finding in report["findings"] if finding["status"] in ("warn", "crit")]
         if bad:
             found[report["node"]] = bad
     return found
@@ -55,7 +62,43 @@ def _all_ended(cluster: Cluster) -> None:
     assert [line for line in cluster.processes() + cluster.local() if "iperf3" in line or "brctl" in line] == []
 
 
-def test_healthy_links_blame_nobody(fabric: Cluster) -> None:
+def _left(cluster: Cluster) -> list[str]:
+    """Processes and listeners of a test."""
+    found = [line for line in cluster.processes() + cluster.local() if "iperf3" in line or "brctl" in line]
+    for i in NODES[:4]:
+        listening = cluster.on(i, "ss", "-Hltn")
+        found += [line for line in listening.splitlines() if re.search(r":[45]\d{4}\s", line)]
+    return found
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind_whoever_is_killed(fabric: Cluster, ending: signal.Signals) -> None:
+    """In the midst of iperf3."""
+    running = fabric.popen(*_argv(fabric, "gpu[1-4]", "--level", "full"))
+    end = time.monotonic() + 60
+    while not any("iperf3 --client" in line for line in fabric.processes()):
+        assert running.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    running.send_signal(ending)
+    running.communicate(timeout=30)
+    while _left(fabric) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert _left(fabric) == []
+
+
+def test_nothing_is_left_behind_by_a_node_that_is_too_slow(fabric: Cluster) -> None:
+    argv = _argv(fabric, "gpu[1-4]", "--level", "full")
+    argv[argv.index("diagnose") : argv.index("diagnose")] = ["--timeout", "3s"]
+    fabric.run(*argv, limit_s=100)
+    end = time.monotonic() + 30
+    while _left(fabric) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert _left(fabric) == []
+
+
+@pytest.mark.parametrize("time_", ["first", "second"])
+def test_healthy_links_blame_nobody(fabric: Cluster, time_: str) -> None:  # twice: luck shows
     run = _comm(fabric, "gpu[1-32]", "--level", "full")
     assert run.out, run.err
     assert (run.code, _bad(run)) == (0, {}), run.out[-3000:] + run.err
@@ -86,13 +129,14 @@ def harmed(fabric: Cluster, request: pytest.FixtureRequest) -> Iterator[dict[str
         fabric.on(int(node[3:]), *FAULTS[fault][1])
 
 
+@pytest.mark.parametrize("time_", ["first", "second"])
 @pytest.mark.parametrize(
     "harmed",
     [{"gpu7": "path-mtu"}, {"gpu12": "loss"}, {"gpu20": "bandwidth", "gpu4": "reach"}],
     indirect=True,
     ids=["mtu", "loss", "two-at-once"],
 )
-def test_what_is_bad_is_named_and_nothing_else(fabric: Cluster, harmed: dict[str, str]) -> None:
+def test_what_is_bad_is_named_and_nothing_else(fabric: Cluster, harmed: dict[str, str], time_: str) -> None:
     level = "full" if "bandwidth" in harmed.values() else "quick"
     run = _comm(fabric, "gpu[1-32],refused", "--level", level)
     assert run.out, run.err

@@ -48,7 +48,10 @@ class Rig:
 
 
 def bad(found: Mapping[str, list[tuple[str, Status]]]) -> dict[str, list[str]]:
-    told = {node: [check for check, status in each if status is not Status.PASS] for node, each in found.items()}
+    told = {
+        node: [check for check, status in each if status not in (Status.PASS, Status.NA)]
+        for node, each in found.items()
+    }
     return {node: checks for node, checks in told.items() if checks}
 
 
@@ -103,18 +106,64 @@ def test_little_differences_are_none() -> None:
     assert bad(Rig(16, harm_of("n5", datagrams_returned=998, rtt_s=1e-4)).run()[1]) == {}
 
 
+WRITE_BW = """ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      2986200          0.00               {}             0.746550
+"""
+WRITE_LAT = """ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]
+ 2       1000          1.80           9.20         {}       1.95             0.10
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "fields"),
+    [
+        ("comm-rdma-bandwidth", {"rdma_bandwidth": WRITE_BW.format("310.00")}),
+        ("comm-rdma-latency", {"rdma_latency": WRITE_LAT.format("4.10")}),
+    ],
+)
+def test_rdma_is_compared_too(check: str, fields: dict[str, Any]) -> None:
+    well = GOOD._replace(rdma_bandwidth=WRITE_BW.format("391.40"), rdma_latency=WRITE_LAT.format("1.90"))
+    rig = Rig(16, lambda a, b: well._replace(**fields) if "n5" in (a, b) else well)
+    assert bad(rig.run()[1]) == {"n5": [check]}
+    assert all(end.load_s == 2.0 for end in rig.asked[-1].values())
+    assert "391 Gb/s by RDMA" in told(well)
+    assert "1.9 us by RDMA" in told(well)
+
+
+def test_ends_with_rdma_are_told_so() -> None:
+    given = plan(
+        {f"n{i}": Endpoint("e", f"10.0.0.{i}", 9000, True, "mlx5_0:1" if i < 3 else None, 3) for i in (1, 2, 3)}
+    )
+    asked: list[Mapping[str, PairEnd]] = []
+
+    def ask(pairs: Mapping[str, PairEnd]) -> dict[str, Report]:
+        asked.append(pairs)
+        return {node: Report(node, 1.0, 0.1, pair=GOOD) for node in pairs}
+
+    Search(given, ask, 10.0, 2.0).run()
+    both = {frozenset(pairs): {end.rdma for end in pairs.values()} for pairs in asked if len(pairs) == 2}
+    assert both.pop(frozenset({"n1", "n2"})) == {"mlx5_0:1"}
+    assert set(map(frozenset, both.values())) == {frozenset({None})}
+
+
+def test_a_tool_that_fails_is_unknown() -> None:
+    _, found = Rig(16, harm_of("n5", tool_fault="ib_write_bw: Couldn't get context")).run()
+    assert ("comm-tool", Status.UNKNOWN) in next(each for each in found.values() if len(each) > 1)
+    assert {check for each in found.values() for check, _ in each} == {"comm", "comm-tool"}
+
+
 def test_a_missing_tool_is_no_fault() -> None:
     lacking = {"sent_bits_per_s": None, "received_bits_per_s": None, "tool_fault": "iperf3 is not installed"}
     result, found = Rig(16, harm_of("n5", **lacking)).run()
     assert bad(found) == {}
-    assert result.tool_faults == ("iperf3 is not installed",)
+    assert set(result.tool_faults.values()) == {("iperf3 is not installed",)}
 
 
 def test_a_node_that_we_do_not_reach_says_nothing_of_the_path() -> None:
     result, found = Rig(16, silent="n5").run()
     assert bad(found) == {"n5": ["comm"]}
     assert found["n5"] == [("comm", Status.UNKNOWN)]
-    assert result.tool_faults == ("n5: no answer",)
+    assert result.tool_faults == {"n5": ("no answer",)}
 
 
 def test_a_path_that_stays_bad_is_no_node() -> None:

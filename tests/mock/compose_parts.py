@@ -210,6 +210,8 @@ def driver_info(driver: str, version: str, firmware: str, pci: Pci) -> str:
 def commands(interfaces: Sequence[Interface]) -> dict[str, dict[str, str]]:
     """`ethtool` of each interface that is on the PCI bus, `ibv_devinfo` of each InfiniBand port."""
     found = {f"ethtool -i {one.name}": {"stdout": one.driver_info} for one in interfaces if one.pci}
+    for one in interfaces:
+        found |= {command: {"stdout": text} for command, text in settings(one).items()} if one.gids else {}
     for number, one in enumerate(with_rdma(interfaces)):
         device = f"mlx5_{number}"
         if one.is_infiniband:
@@ -229,6 +231,41 @@ def acs(devices: Iterable[Pci]) -> str:
     return "\n".join(form.format(port) + control for port in ports)
 
 
+def settings(one: Interface) -> dict[str, str]:
+    """How a well-kept node's rail is set, as the tools print it: what mlx5 has by default, and RoCE on priority 3. Of
+    other interfaces nothing is shown, as where the tools are not installed."""
+    found = {
+        f"ethtool -g {one.name}": _RING.format(one.name),
+        f"ethtool -k {one.name}": _FEATURES.format(one.name),
+        f"tc -j qdisc show dev {one.name} root": '[{"kind":"mq","handle":"0:","root":true,"options":{}}]\n',
+    }
+    return found if one.is_infiniband else {**found, f"mlnx_qos -i {one.name}": QOS}
+
+
+_RING = """\
+Ring parameters for {}:
+Pre-set maximums:
+RX:\t\t8192
+Current hardware settings:
+RX:\t\t1024
+"""
+
+_FEATURES = """\
+Features for {}:
+rx-checksumming: on
+tx-checksumming: on
+tcp-segmentation-offload: on
+generic-receive-offload: on
+"""
+
+QOS = """\
+DCBX mode: OS controlled
+Priority trust state: dscp
+PFC configuration:
+\tpriority    0   1   2   3   4   5   6   7
+\tenabled     0   0   0   1   0   0   0   0
+"""
+
 _DEVINFO = """\
 hca_id:\t{}
 \tphys_port_cnt:\t\t\t1
@@ -246,12 +283,16 @@ NIC statistics:
      tx_packets: 1398811
      tx_bytes: 1012480032
      rx_out_of_buffer: 0
+     rx_crc_errors_phy: 0
+     link_down_events_phy: 0
      rx_discards_phy: 0
      tx_discards_phy: 0
      rx_pause_ctrl_phy: 0
      tx_pause_ctrl_phy: 0
      tx_pause_storm_warning_events: 0
      tx_pause_storm_error_events: 0
+     rx_prio0_bytes: 48211
+     tx_prio0_bytes: 40017
      rx_prio0_discards: 0
      rx_prio0_pause: 0
      tx_prio0_pause: 0

@@ -37,7 +37,7 @@ def test_a_function_that_is_not_supported() -> None:
         ("gpu3-hung@4", "gpu3-hang"),
         ("termal", "thermal"),
         ("nic3-dwn", "nic3-down"),
-        ("nic3-lost", "nic3-down"),
+        ("nic3-lost", "nic3-flaps"),
         ("gpu3-down", "gpu3-link-down"),
         ("nodriver", "no-driver"),
         ("gpu3-no-library", "no-library"),

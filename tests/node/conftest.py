@@ -12,6 +12,7 @@ from brctl.node.facts import (
     AcceleratorDriver,
     AcsPort,
     Clock,
+    Counter,
     Cpu,
     CpuGovernor,
     Filesystem,
@@ -28,17 +29,17 @@ from brctl.node.facts import (
     Inventory,
     Kernel,
     KernelLog,
+    LinkSettings,
     Memory,
     MemoryController,
     MemoryLock,
     Mount,
     Nic,
-    NicCounter,
-    NicCounters,
     NodeTime,
     NumaNode,
     PciDevice,
     Peermem,
+    PortCounters,
     RdmaPort,
     Sysctl,
     Tasks,
@@ -185,7 +186,7 @@ def condition() -> Dict[str, Any]:
         "filesystems": (Filesystem("/", "/dev/nvme0n1p2", "ext4", 400 * GIB, 1300 * GIB, 10**8, 10**6),),
         "fstab": ("/",),
         "tasks": Tasks(2000, 0, ()),
-        "nic_counters": (NicCounters("ens1np0", 100.0, (NicCounter("rx_discards_phy", 5),)),),
+        "port_counters": (PortCounters("ens1np0", "ethtool -S ens1np0", 100.0, (Counter("rx_discards_phy", 5),)),),
         "cpu_times": (NodeTime(0, 10**6, 10**8), NodeTime(1, 10**6, 10**8)),
     }
 
@@ -310,3 +311,54 @@ def examine(request: pytest.FixtureRequest) -> Callable[..., Tuple[Finding, ...]
         return engine.examine(check, seen, want or Expected(), overrides, earlier)
 
     return run
+
+
+Counts = Dict[str, Dict[str, int]]
+
+
+@pytest.fixture
+def counted(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with counters of ports at a time: counted({"ens1np0": {"carrier_changes": 3}}, at_s=5)."""
+
+    def change(counts: Counts, at_s: float = 0.0, seen: Inventory = dgx) -> Inventory:
+        rows = tuple(
+            PortCounters(port, "source of " + port, at_s, tuple(Counter(*each) for each in values.items()))
+            for port, values in counts.items()
+        )
+        return seen._replace(port_counters=rows)
+
+    return change
+
+
+@pytest.fixture
+def grow(counted: Callable[..., Inventory], examine: Callable[..., Tuple[Finding, ...]]) -> Callable[..., Any]:
+    """grow({"ens1np0": {"rx_discards_phy": 500}}, seconds=5): what is found where counters grew by so much."""
+
+    def run(growth: Counts, seconds: float = 5.0, *overrides: Override, **seen: Any) -> Tuple[Finding, ...]:
+        base = {port: dict.fromkeys(values, 10**9) for port, values in growth.items()}
+        later = {port: {name: 10**9 + value for name, value in values.items()} for port, values in growth.items()}
+        now = counted(later, 100.0 + seconds)._replace(**seen)
+        return examine(now, None, *overrides, before=counted(base, 100.0))
+
+    return run
+
+
+@pytest.fixture
+def with_settings(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node whose rails are set so, and one of them in another way: with_settings(WELL, 2, qdisc="tbf")."""
+
+    def change(well: LinkSettings, rail: int = 0, **fields: Any) -> Inventory:
+        rows = tuple(well._replace(interface="ens{}np0".format(place + 1)) for place in range(8))
+        return dgx._replace(link_settings=replaced(rows, rail, **fields))
+
+    return change
+
+
+@pytest.fixture
+def with_port(dgx: Inventory) -> Callable[..., Inventory]:
+    """The node with fields of one RDMA port replaced: with_port(3, rdma_mtu=1024)."""
+
+    def change(rail: int, **fields: Any) -> Inventory:
+        return dgx._replace(rdma=replaced(dgx.rdma or (), rail, **fields))
+
+    return change

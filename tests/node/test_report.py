@@ -112,13 +112,13 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
         "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "changes", "transactions",
-        "endpoints", "pair", "environment", "bundle", "series", "samples", "schema_version",
+        "endpoints", "pair", "environment", "bundle", "series", "samples", "collective", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",
         "problems", "accelerator_libraries", "kernel_log", "hypervisor", "transparent_hugepage", "cpu_governors",
         "memlocks", "peermem", "iommu", "acs", "clock", "memory_controllers", "filesystems", "fstab", "tasks",
-        "cpu_times", "nic_counters",
+        "cpu_times", "port_counters", "link_settings",
     ]  # fmt: skip
     assert list(plain["inventory"]["gpus"][0]) == [
         "gpu_index", "uuid", "pci", "numa_node", "nearest_nic", "nearest_nic_path", "fault", "identity", "telemetry",

@@ -37,7 +37,7 @@ def of(data: bytes) -> saved.Saved:
         (b"No devices were found\n", "nvidia-smi", ("gpus", "accelerator_driver")),
         (NVLINK, "nvidia-smi nvlink", ("gpus",)),
         (IBSTAT, "ibstat", ("rdma", "nics")),
-        (b"NIC statistics:\n     rx_discards_phy: 12\n", "ethtool -S", ("nic_counters",)),
+        (b"NIC statistics:\n     rx_discards_phy: 12\n", "ethtool -S", ("port_counters",)),
     ],
 )
 def test_a_file_says_what_it_is(data: bytes, kind: str, parts: Any) -> None:

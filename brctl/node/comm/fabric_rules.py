@@ -4,10 +4,11 @@ DSCP, the framework's fabric."""
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Gid, RdmaPort
+from ..probe.rdma import is_link_local
 from ..report import Evidence, Finding, Status
 from .case import Case, Rule
 from .number import strtoll
-from .rendering import HCA, is_link_local, render
+from .rendering import HCA, render
 from .settings import Setting
 
 

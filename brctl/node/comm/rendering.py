@@ -4,7 +4,8 @@ and for what is better left unset too."""
 from typing import Iterator, NamedTuple, Optional, Tuple
 
 from .. import ports
-from ..facts import Gid, Inventory, RdmaPort
+from ..facts import Inventory, RdmaPort
+from ..probe.rdma import roce_v2_index
 from ..report import Environment, EnvironmentVariable
 from ..request import Communication, Expected
 from .variables import SOURCE, known
@@ -129,18 +130,6 @@ def _socket(seen: Inventory, fabric: _Fabric, route: Optional[str]) -> Environme
         return EnvironmentVariable("NCCL_SOCKET_IFNAME", "=" + usable[0], reason, "/sys/class/net/" + usable[0])
     why = "which of {} is meant cannot be told: name it in comm.env".format(", ".join(usable) or "no interfaces")
     return EnvironmentVariable("NCCL_SOCKET_IFNAME", None, why, "/sys/class/net")
-
-
-def is_link_local(gid: Gid) -> bool:
-    return gid.gid.lower().startswith("fe80")
-
-
-def roce_v2_index(port: RdmaPort) -> Optional[int]:
-    """The GID that RoCE v2 with IPv4 uses, else the first of RoCE v2 that is not link-local."""
-    routable = [gid for gid in port.gids if gid.type == "RoCE v2" and not is_link_local(gid)]
-    own = [gid for gid in routable if gid.netdev in (None, port.netdev)] or routable
-    mapped = [gid for gid in own if gid.gid.startswith("0000:0000:0000:0000:0000:ffff")]
-    return next((gid.gid_index for gid in (*mapped, *own)), None)
 
 
 def _gid(fabric: _Fabric) -> EnvironmentVariable:

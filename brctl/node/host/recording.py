@@ -68,7 +68,12 @@ class Recording:
         return self._host.space(path)
 
     def ethtool_statistics(self, interface: str) -> Optional[Mapping[str, int]]:
-        return self._host.ethtool_statistics(interface)
+        found = self._host.ethtool_statistics(interface)
+        said = (
+            {"stdout": "".join("     {}: {}\n".format(*each) for each in found.items())} if found else {"returncode": 1}
+        )
+        self._commands["ethtool -S " + interface] = said
+        return found
 
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
         return self._host.round_trip(address, port, limit_s)

@@ -21,14 +21,15 @@ from . import (
     iommu,
     kernel,
     kernel_log,
+    link_settings,
     memlock,
     memory,
     mounts,
     net,
-    nic_counters,
     numa,
     pci,
     peermem,
+    port_counters,
     rdma,
     sysctl,
     tasks,
@@ -51,7 +52,7 @@ _COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("memory_controllers", edac.read),
     ("tasks", tasks.read),
     ("cpu_times", cpu_time.read),
-    ("nic_counters", nic_counters.read),
+    ("port_counters", port_counters.read),
 )
 """What has counters, besides the GPUs, or changes from moment to moment, and is read again for a second sample."""
 _HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
@@ -66,6 +67,7 @@ _HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
     ("clock", clock.read),
     ("filesystems", filesystems.read),
     ("fstab", fstab.read),
+    ("link_settings", link_settings.read),
     *_COUNTED,
 )
 """What only `diagnose` judges."""

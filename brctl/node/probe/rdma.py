@@ -64,6 +64,18 @@ def roce_mtu(interface_mtu: int) -> Optional[int]:
     return next((mtu for mtu in _MTUS if mtu <= interface_mtu - _ROCE_OVERHEAD_BYTES), None)
 
 
+def is_link_local(gid: Gid) -> bool:
+    return gid.gid.lower().startswith("fe80")
+
+
+def roce_v2_index(port: RdmaPort) -> Optional[int]:
+    """The GID that RoCE v2 with IPv4 uses, else the first of RoCE v2 that is not link-local."""
+    routable = [gid for gid in port.gids if gid.type == "RoCE v2" and not is_link_local(gid)]
+    own = [gid for gid in routable if gid.netdev in (None, port.netdev)] or routable
+    mapped = [gid for gid in own if gid.gid.startswith("0000:0000:0000:0000:0000:ffff")]
+    return next((gid.gid_index for gid in (*mapped, *own)), None)
+
+
 def _rows(host: Host, device: str) -> List[Row]:
     """One for each port, with what is known without asking the card."""
     first = Row("rdma", device)

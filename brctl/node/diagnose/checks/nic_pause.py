@@ -1,109 +1,81 @@
-"""No NIC pauses its switch, is paused, or drops packets at a high rate, and no link went down between two looks.
+"""No port spends much of its time in pauses of priority flow control, in either direction.
 
-A NIC that cannot take what comes tells its switch to pause (PFC); the switch pauses those before it, and the congestion
-spreads to who has nothing to do with it. Packets that are dropped all the same cost RDMA a timeout. Judged by growth:
-totals are of a life that nobody knows.
+A port that sends pauses is the slow receiver: packets come faster than its PCIe link, its memory or a GPU takes them.
+One that receives them is told by its switch to wait, for a receiver elsewhere: the node that sends pauses is that one.
+What counts is the share of time, not the number of frames. A storm that the card itself notices is told at once.
 """
 
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
-from ...facts import NicCounters
-from ...report import Evidence, Finding, Status, Subject
+from ...probe.port_counters import pause
+from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
+from ..growth import Growth
+from ..port_looks import Look, judge, totals
+from ..verdicts import WELL, Verdict
 
-_MICRO = 1e-6
-_REMEDY = (
-    "look for what slows the receivers of this node (GPU, PCIe, ACS); compare PFC priority, DSCP and ECN with the "
-    "switch (`mlnx_qos -i {0}`, `ethtool -a {0}`), then cable and switch port"
-)
-
-
-class _Growth(NamedTuple):
-    name: str
-    amount: int
-    seconds: float
-    since: str
+_US = 1e-6
+_STORMS = ("tx_pause_storm_error_events", "tx_pause_storm_warning_events")
+_SAYS = {
+    "tx": "it tells its switch to pause for {:.0f} % of the time (priority {}): it is the slow receiver",
+    "rx": "its switch tells it to pause for {:.0f} % of the time (priority {}): a receiver elsewhere is slow",
+}
+_REMEDIES = {
+    "tx": "see nic-pcie, gpu-pcie, pci-acs and iommu on this node, and that its receive buffers are in the memory of "
+    "its own NUMA node",
+    "rx": "look for the node that sends pauses: `brctl diagnose run --only nic-pause --nodes @all`",
+}
 
 
 def run(case: Case) -> Sequence[Finding]:
-    known = case.seen.nic_counters or ()
     if not case.earlier:
-        return (CHECK.finding(Status.INFO if _totals(known) else Status.NA, "one look is no verdict" + _totals(known)),)
-    found = [finding for one in known for finding in _judge(case, one)]
-    return found or (CHECK.finding(Status.PASS, "{} NICs: no pauses, no drops to speak of".format(len(known))),)
+        counters = [one.name for port in case.seen.port_counters or () for one in port.counters]
+        return (totals(CHECK, case, [name for name in counters if pause(name) or name in _STORMS]),)
+    most = case.thresholds["share"] / 100
+    return judge(CHECK, case, lambda look: _look(look, most), "hardly any pause", "how long it pauses")
 
 
-def _totals(known: Sequence[NicCounters]) -> str:
-    shown = ["{} {}".format(one.name, one.value) for nic in known for one in nic.counters if one.value]
-    return "; since the driver was loaded: " + ", ".join(shown[:8]) if shown else ""
+def _look(look: Look, most: float) -> Optional[Verdict]:
+    shares = _shares(look.grown)
+    storms = [name for name in _STORMS if look.amount(name)]
+    way, priority, name = max(shares, key=lambda key: shares[key], default=("tx", "", ""))
+    if shares and shares[way, priority, name] > most:
+        share = shares[way, priority, name]
+        text = _SAYS[way].format(share * 100, priority)
+        evidence = (*look.evidence(name, *storms), Evidence("share of time", "{:.1%}".format(share), name))
+        return Verdict(Status.WARN, text, evidence, _REMEDIES[way])
+    if storms:
+        text = "a pause storm: the card was stalled for so long that its firmware says so"
+        return Verdict(Status.WARN, text, look.evidence(*storms), _REMEDIES["tx"])
+    return WELL if shares else None
 
 
-def _judge(case: Case, now: NicCounters) -> Iterator[Finding]:
-    worst: Dict[str, Tuple[Status, str, _Growth]] = {}
-    for growth in _growths(case, now):
-        status, text = _verdict(case, growth)
-        if status is not Status.PASS:
-            worst.setdefault(growth.name, (status, text, growth))
-    if not worst:
-        return
-    told = sorted(worst.values(), key=lambda one: -list(Status).index(one[0]))
-    evidence = tuple(
-        Evidence(growth.name, "+{} in {:.1f} s, since {}".format(growth.amount, growth.seconds, growth.since), source)
-        for _, _, growth in told[:4]
-        for source in ("ethtool -S " + now.nic,)
-    )
-    summary = "{}: {}".format(now.nic, ", ".join(dict.fromkeys(text for _, text, _ in told)))
-    yield CHECK.finding(told[0][0], summary, Subject("nic", now.nic, now.nic), evidence, _REMEDY.format(now.nic))
-
-
-def _verdict(case: Case, growth: _Growth) -> Tuple[Status, str]:
-    if "storm" in growth.name and growth.amount:
-        return Status.CRIT if "error" in growth.name else Status.WARN, "a pause storm by the card's own word"
-    if growth.name.endswith("pause_duration"):
-        share = 100 * growth.amount * _MICRO / growth.seconds
-        side = "pauses its switch" if growth.name.startswith("tx") else "is paused by its switch"
-        bad = share >= case.thresholds["pause_percent"]
-        return (Status.WARN, "{} for {:.0f} % of the time".format(side, share)) if bad else (Status.PASS, "")
-    if growth.name == "link_down_events_phy":
-        return (Status.WARN, "its link went down") if growth.amount else (Status.PASS, "")
-    bad = growth.amount / growth.seconds > case.thresholds["drops_per_second"]
-    return (Status.WARN, "drops packets") if bad else (Status.PASS, "")
-
-
-def _growths(case: Case, now: NicCounters) -> List[_Growth]:
-    """Of each counter, against each earlier look in which it was no more: else the driver was loaded anew."""
-    found: List[_Growth] = []
-    for earlier in case.earlier:
-        before = next((one for one in earlier.seen.nic_counters or () if one.nic == now.nic), None)
-        seconds = now.read_at_s - before.read_at_s if before else 0.0
-        was = {one.name: one.value for one in before.counters} if before else {}
-        found += [
-            _Growth(one.name, one.value - was[one.name], seconds, earlier.since)
-            for one in now.counters
-            if seconds > 0 and 0 <= was.get(one.name, -1) <= one.value
-        ]
+def _shares(grown: Mapping[str, Growth]) -> Dict[Tuple[str, str, str], float]:
+    """By direction, priority and counter."""
+    found = {}
+    for name, growth in grown.items():
+        counted = pause(name)
+        if counted:
+            found[counted[0], counted[1], name] = min(1.0, growth.amount * _US / growth.seconds)
     return found
 
 
 CHECK = Check(
     id="nic-pause",
-    title="No NIC pauses or drops at a high rate",
+    title="No port spends much of its time in pauses",
     tags=("health", "counter"),
-    needs=("nic_counters",),
+    needs=("port_counters",),
     run=run,
     thresholds=(
         Threshold(
-            "pause_percent",
-            10,
-            "% of the time",
-            "Ours: a healthy fabric pauses for moments; at a tenth of the time a tenth of the bandwidth is gone.",
-        ),
-        Threshold(
-            "drops_per_second",
-            100,
-            "packets per second",
-            "NVSentinel calls port_xmit_discards fatal beyond 100 a second.",
+            "share",
+            5,
+            "percent of the time",
+            "Our own, as no maker names one: pauses are what a lossless class works by, and short ones are normal; "
+            "at a twentieth of the time, that much bandwidth is gone, for all who share the priority.",
         ),
     ),
+    reads=("nics", "rdma"),
     group="network",
+    after=("nic-firmware-error", "nic-pcie"),
 )

@@ -1,14 +1,27 @@
 """A collective or MPI call times out."""
 
 from . import BAD, HUNG, NOTED, PASS, Card, Fact, Fix, Needs, PossibleCause, Step
-from .shared import BACK_PRESSURE, LINK_DOWN_OR_SLOW, MTU, MTU_NOTE, NOTHING, POWER_CYCLE
+from .shared import BACK_PRESSURE, LINK_DOWN_OR_SLOW, MTU, MTU_NOTE, NOTHING, PAIRS, POWER_CYCLE, WRONG_CLASS
 
 CARD = Card(
     "mpi-timeout",
     "A collective or an MPI call times out",
     Needs(
         any=("gpu-responding", "nic-speed", "kernel-hung-task"),
-        optional=("nic-count", "nic-pause", "gpu-peermem", "mount-present", "mount-read-only", "disk-space", "memlock"),
+        optional=(
+            "nic-count",
+            "nic-pause",
+            "nic-drops",
+            "nic-flaps",
+            "nic-lossless",
+            "rdma-gid",
+            "rdma-state",
+            "gpu-peermem",
+            "mount-present",
+            "mount-read-only",
+            "disk-space",
+            "memlock",
+        ),
     ),
     (
         PossibleCause(
@@ -55,6 +68,7 @@ CARD = Card(
         ),
         LINK_DOWN_OR_SLOW,
         BACK_PRESSURE,
+        WRONG_CLASS,
         MTU,
         PossibleCause(
             "rdma-memory",
@@ -102,6 +116,7 @@ CARD = Card(
         Step(
             "`brctl diagnose symptom mpi-timeout -w @all`: the rank that hangs is on another node", "seconds", NOTHING
         ),
+        PAIRS,
         Step("NCCL's flight recorder: which rank did not enter the collective", "a rerun of the job", NOTHING),
     ),
     (MTU_NOTE,),

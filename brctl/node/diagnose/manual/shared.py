@@ -54,6 +54,10 @@ LINK_DOWN_OR_SLOW = PossibleCause(
     (
         Fact("nic-speed", BAD, 5, "collectives run as fast as the slowest rail"),
         Fact("nic-speed", PASS, -2, "all links are up and of one speed"),
+        Fact("rdma-state", BAD, 6, "RDMA has no link there, or no subnet manager"),
+        Fact("nic-flaps", BAD, 6, "a link that comes and goes breaks what is under way each time"),
+        Fact("nic-flaps", NOTED, 1, "it was lost before"),
+        Fact("nic-errors", BAD, 6, "what arrives damaged is sent again"),
         Fact("nic-count", BAD, 6, "a rail is missing"),
         Fact("nic-firmware-error", BAD, 3, "the card's firmware failed"),
         Fact("nic-firmware-error", PASS, -1, "no card's firmware has failed since the boot"),
@@ -69,6 +73,8 @@ MTU = PossibleCause(
     (
         Fact("nic-mtu", BAD, 5, "frames longer than the other end takes are dropped, and waited for in vain"),
         Fact("nic-mtu", PASS, -3, "the ports are alike; the switch and the far end may still differ"),
+        Fact("nic-mtu-chain", BAD, 6, "frames of a VLAN, VXLAN or bridge do not fit into what carries them"),
+        Fact("rdma-mtu", BAD, 6, "RDMA ports cut packets to other sizes"),
     ),
     (Step("`ping -M do -s 8972 PEER` for MTU 9000, to each rail's peer", "seconds", NOTHING), COMPARE),
     (
@@ -85,7 +91,12 @@ BACK_PRESSURE = PossibleCause(
     "the network is told to wait (PFC), or drops",
     (
         Fact("nic-pause", BAD, 5, "who is told to wait holds up those behind it; what is dropped costs a time-out"),
-        Fact("nic-pause", PASS, -3, "little was paused or dropped while brctl looked"),
+        Fact("nic-pause", PASS, -2, "little was paused while brctl looked"),
+        Fact("nic-drops", BAD, 6, "what is dropped costs a time-out"),
+        Fact("nic-drops", PASS, -1, "little was dropped or sent again"),
+        Fact("nic-congestion", BAD, 6, "switches mark packets: more goes to a link than it carries"),
+        Fact("nic-congestion", PASS, -0.5, "hardly any packet was marked"),
+        Fact("nic-rings", BAD, 3, "receive rings are too small for bursts"),
     ),
     (
         Step(
@@ -106,6 +117,73 @@ BACK_PRESSURE = PossibleCause(
         ),
     ),
 )
+
+WRONG_CLASS = PossibleCause(
+    "wrong-class",
+    "RDMA is not in the lossless class, or not on a routed GID",
+    (
+        Fact("nic-lossless", BAD, 6, "RDMA that is dropped sends all that followed again"),
+        Fact("nic-lossless", PASS, -1.5, "its traffic is on a lossless priority"),
+        Fact("nic-priority", BAD, 6, "ports are set otherwise than their like: what they send is in another class"),
+        Fact("nic-priority", NOTED, 1, "no port has PFC: the fabric must do without"),
+        Fact("nic-priority", PASS, -1.5, "all ports have PFC on one priority"),
+        Fact("rdma-gid", BAD, 6, "without a routed GID packets do not leave the subnet, and are waited for in vain"),
+        Fact("rdma-gid", PASS, -1, "all ports have a routed GID"),
+    ),
+    (
+        Step("`mlnx_qos -i IF` on both ends, `show_gids`; the switch's map of DSCP to class", "seconds", NOTHING),
+        Step("`brctl tune env --lint`: NCCL_IB_TC and NCCL_IB_GID_INDEX", "seconds", NOTHING),
+    ),
+    (
+        Fix(
+            "`mlnx_qos -i IF --trust dscp --pfc 0,0,0,1,0,0,0,0`; NCCL_IB_TC of four times the DSCP; the switch alike",
+            "frames are lost while it is set",
+            "`brctl diagnose run --only network --level full --interval 1m` passes under load",
+        ),
+    ),
+    ("nic-drops", "nic-congestion"),
+)
+
+NIC_SLOT = PossibleCause(
+    "nic-slot",
+    "a NIC's slot is too slow, or far from its GPU",
+    (
+        Fact("nic-pcie", BAD, 5, "its PCIe link carries less than its network link"),
+        Fact("nic-pcie", PASS, -1.5, "PCIe carries what the links do"),
+        Fact("nic-affinity", BAD, 3, "what goes between GPU and NIC crosses the CPUs"),
+        Fact("nic-affinity", PASS, -1, "each GPU has its NIC beside it"),
+    ),
+    (Step("`lspci -vv`: LnkSta of the NIC; `nvidia-smi topo -m`", "seconds", NOTHING),),
+    (
+        Fix(
+            "reseat the card, or move it to the slot that its like have",
+            "the node is away",
+            "`brctl diagnose run --only nic-pcie,nic-affinity` passes",
+        ),
+    ),
+    ("nic-pause", "nic-drops"),
+)
+
+SHAPED = PossibleCause(
+    "shaped",
+    "the host slows down what it sends",
+    (
+        Fact("nic-qdisc", BAD, 5, "a shaper or emulator stands before the port; RDMA passes by it"),
+        Fact("nic-qdisc", PASS, -3, "nothing shapes it"),
+        Fact("nic-offloads", BAD, 3, "a core does what the card could do"),
+        Fact("nic-offloads", PASS, -1, "the cards do what they can"),
+    ),
+    (Step("`tc -s qdisc show dev IF`: does it drop?", "seconds", NOTHING),),
+    (
+        Fix(
+            "`tc qdisc del dev IF root`; `ethtool -K IF tso on gro on`",
+            "none",
+            "`brctl diagnose run --only nic-qdisc,nic-offloads` passes",
+        ),
+    ),
+)
+
+PAIRS = Step("`brctl diagnose comm -w @all --level full`: node, NIC or path?", "minutes", "fills links for seconds")
 
 MTU_NOTE = (
     "MTU 9000 lowered to 8192 changes nothing for RDMA: its own MTU is a power of two, 4096 at most, and both carry "

@@ -9,9 +9,13 @@ from .shared import (
     LINK_DOWN_OR_SLOW,
     MTU,
     MTU_NOTE,
+    NIC_SLOT,
     NVLINK,
+    PAIRS,
     PCIE,
+    SHAPED,
     TCP_BUFFERS,
+    WRONG_CLASS,
 )
 
 CARD = Card(
@@ -22,6 +26,15 @@ CARD = Card(
         optional=(
             "nic-count",
             "nic-pause",
+            "nic-drops",
+            "nic-errors",
+            "nic-flaps",
+            "nic-congestion",
+            "nic-lossless",
+            "nic-priority",
+            "nic-pcie",
+            "rdma-gid",
+            "rdma-state",
             "nic-firmware",
             "gpu-peermem",
             "sysctl-buffers",
@@ -30,10 +43,10 @@ CARD = Card(
             "gpu-fabric",
         ),
     ),
-    (LINK_DOWN_OR_SLOW, BACK_PRESSURE, NVLINK, PCIE, DETOUR, FIRMWARE, MTU, TCP_BUFFERS),
+    (LINK_DOWN_OR_SLOW, BACK_PRESSURE, WRONG_CLASS, NVLINK, PCIE, NIC_SLOT, DETOUR, FIRMWARE, MTU, TCP_BUFFERS, SHAPED),
     (
         Step("`all_reduce_perf -b 8 -e 8G -f 2 -g 8` on this node alone: NVLink or network?", "2 min", "8 GPUs"),
-        Step("the same over pairs of nodes: a node that is slow with each partner", "2 min a pair", "the pair"),
+        PAIRS,
         COMPARE,
     ),
     (MTU_NOTE,),

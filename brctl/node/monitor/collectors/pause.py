@@ -1,13 +1,13 @@
 """How much of the time each interface had to be silent, or made its peer be so, by priority flow control.
 
-What the driver counts (`txN_prioM_pause_duration`, in microseconds; mlx5 and others of NVIDIA) is told as the share of
-the time since the last look. A priority that never paused is left out.
+What the driver counts, in microseconds (probe/port_counters.py has the names), is told as the share of the time since
+the last look. A priority that never paused is left out.
 """
 
-import re
 from typing import Iterator, Tuple
 
 from ...host import Host
+from ...probe.port_counters import pause
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
@@ -25,7 +25,6 @@ _SERIES = {
         _made.gauge("network_pause_sent_ratio", "ratio", "Part of the time in which it did.", "ethtool -S"),
     ),
 }
-_DURATION = re.compile(r"(rx|tx)_prio(\d)_pause_duration\Z")
 _US = 1e-6
 
 
@@ -43,9 +42,9 @@ def run(host: Host, previous: Previous) -> Readings:
 
 def _durations(host: Host, interface: str) -> Iterator[Tuple[str, str, float]]:
     for name, value in (host.ethtool_statistics(interface) or {}).items():
-        match = _DURATION.match(name)
-        if match and value:
-            yield match.group(1), match.group(2), value * _US
+        counted = pause(name)
+        if counted and value:
+            yield (*counted, value * _US)
 
 
 COLLECTOR = Collector(

@@ -11,14 +11,13 @@ Files that a port does not have, or that say that it cannot tell, are unsupporte
 from typing import Dict, Optional, Tuple
 
 from ...host import Host, read_if_valid
+from ...probe.port_counters import DATA_WORD_BYTES, read_counter
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
 _RDMA = "/sys/class/infiniband"
 LEAST_PACKETS = 1000
 """For a loss to be told: of fewer, one packet would be a tenth of a percent or more."""
-_WORDS = 4
-"""Data counters count 32-bit words (InfiniBand specification, PortCounters)."""
 _made = Kind("rdma", ("device", "port"))
 _COUNTERS = {
     file: _made.counter("rdma_{}_total".format(name), unit, text, "{}/*/ports/*/{}".format(_RDMA, file))
@@ -69,8 +68,8 @@ def _port(host: Host, previous: Previous, labels: Tuple[str, str]) -> Readings:
     yield Reading(_UP, None if state is None else float("ACTIVE" in state), labels)
     seen: Dict[str, Optional[int]] = {}
     for file, series in _COUNTERS.items():
-        number = _number(host, folder + file)
-        seen[file] = number * _WORDS if number is not None and file.endswith("_data") else number
+        number = read_counter(host, folder + file)
+        seen[file] = number * DATA_WORD_BYTES if number is not None and file.endswith("_data") else number
         yield Reading(series, seen[file], labels)
     for file, series in _RATES.items():
         rate = previous.rate((labels, file), seen[file], bits=66)  # 64 bits of words
@@ -81,15 +80,6 @@ def _port(host: Host, previous: Previous, labels: Tuple[str, str]) -> Readings:
     loss = previous.ratio("/".join(labels), lost, seen["counters/port_xmit_packets"], LEAST_PACKETS)
     if loss is not None:
         yield Reading(_LOSS, min(1.0, loss), labels)
-
-
-def _number(host: Host, path: str) -> Optional[int]:
-    """None for `N/A (no PMA)`, which an InfiniBand port of a virtual function says, and where there is no file."""
-    try:
-        text = (host.reread(path) or "").strip()
-    except OSError:  # EINVAL, EOPNOTSUPP: this counter is none of this port's
-        return None
-    return int(text) if text.isdigit() else None
 
 
 COLLECTOR = Collector(id="rdma", title="RDMA ports and their loss", every_s=1.0, series=tuple(_made.all), of_host=run)

@@ -1,0 +1,38 @@
+"""Counters that should hardly grow: kinds of loss, each with a limit, and what is told of a port beyond it."""
+
+from typing import NamedTuple, Optional, Sequence, Tuple
+
+from ..report import Finding, Status
+from . import Case, Check
+from .port_looks import Look, judge, per_second, totals
+from .verdicts import WELL, Verdict
+
+
+class Loss(NamedTuple):
+    limit: str
+    """The threshold's name; it is one a second."""
+    says: str
+    names: Tuple[str, ...]
+    """Of the counters, whatever driver has them (probe/port_counters.py)."""
+    remedy: str
+
+
+def judged(check: Check, case: Case, losses: Sequence[Loss], well: str, lacking: str) -> Tuple[Finding, ...]:
+    """The first kind of loss that is beyond its limit is told of a port, with its rate."""
+    if not case.earlier:
+        return (totals(check, case, [name for loss in losses for name in loss.names]),)
+    return judge(check, case, lambda look: _look(look, case, losses), well, lacking)
+
+
+def _look(look: Look, case: Case, losses: Sequence[Loss]) -> Optional[Verdict]:
+    told = False
+    for loss in losses:
+        names = [name for name in loss.names if name in look.grown]
+        told = told or bool(names)
+        fast = [name for name in names if per_second(look.grown[name]) > case.thresholds[loss.limit]]
+        if fast:
+            rate = max(per_second(look.grown[name]) for name in fast)
+            words = ", ".join(name.rpartition("/")[2] for name in fast)
+            text = "{}, {:.3g} a second ({})".format(loss.says, rate, words)
+            return Verdict(Status.WARN, text, look.evidence(*fast), loss.remedy)
+    return WELL if told else None
