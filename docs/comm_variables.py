@@ -24,6 +24,7 @@ read letter by letter: no blank and no quote is removed, and the first line of a
 | `comm-file` | blanks and quotes in nccl.conf, and variables that are read before it |
 | `comm-twice` | a variable that is set twice to different values |
 | `comm-name` | names that nobody reads, with the nearest one |
+| `comm-computed` | values that a script computes when it runs, and so are not judged |
 | `comm-number` | units, and values out of range |
 | `comm-debugging` | knobs that look for a fault and cost speed where they stay |
 | `comm-buffer` | NCCL_BUFFSIZE with its cost of GPU memory; sizes with which LL128 hangs |

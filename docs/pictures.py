@@ -34,6 +34,8 @@ def draw(arguments: str) -> str:
         environment.pop(name, None)
     command = [sys.executable, "-m", "brctl", *arguments.split()]
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    if not printed:
+        raise SystemExit(f"brctl {arguments} printed nothing: there is no picture to draw")
     return svg(f"brctl {arguments}", printed)
 
 

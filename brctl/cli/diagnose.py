@@ -39,7 +39,7 @@ BASELINE = typer.Option(
 )
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def run(
     ctx: typer.Context,
     only: list[str] = typer.Option(
@@ -74,7 +74,7 @@ def run(
     raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
 
 
-@app.command(cls=Command)
+@app.command(cls=FleetCommand)
 def symptom(
     ctx: typer.Context,
     which: str = typer.Argument(

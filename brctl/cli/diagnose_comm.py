@@ -63,6 +63,7 @@ def comm(
     """Test the network between nodes in pairs, and name the node, NIC or path that is bad: --nodes SET."""
     from .. import render
     from .session import seconds
+    from .verdict import exit_code
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
@@ -71,6 +72,9 @@ def comm(
     run = _fleet(ctx, given)
     over_s = time.monotonic() + seconds("--budget", budget)
     reports = run.ask("endpoints", lambda: render.prepare(form))
+    if sum(not report.errors for report in reports) < 2:
+        render.check(reports, form, given.quiet, given.verbose, command="diagnose comm")
+        raise typer.Exit(finish(given, reports, form, exit_code(reports, "crit", strict)))
     rails = _rails(reports, rail)
     if plan:
         return render.plain(_told(rails, level))
@@ -80,8 +84,6 @@ def comm(
     collective = _collective(run, reports) if level is Level.full else {}
     judged = _judged(run, reports, results, collective)
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
-    from .verdict import exit_code
-
     raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
 
 

@@ -41,7 +41,8 @@ def tell_lost(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    tell(str(error))
+    where = error.filename if isinstance(error.filename, str) else "standard output"
+    tell(f"{where}: {error.strerror}" if error.strerror else str(error))
     return INCOMPLETE
 
 

@@ -48,6 +48,9 @@ MAX_FAILURES = typer.Option(
     None, "--max-failures", metavar="N", min=0, help="Go on while no more nodes failed or were silent; 0."
 )
 TRANSACTION = typer.Argument(None, metavar="ID", help="Of `tune history`; else the newest.")
+DRAIN_WAIT = typer.Option(
+    None, "--drain-wait", metavar="TIME", help="How long for its jobs to end; 30m where it is not given."
+)
 
 
 @app.command(cls=Command)
@@ -89,7 +92,7 @@ def apply(
     canary: int | None = CANARY,
     max_failures: int | None = MAX_FAILURES,
     drain: bool = typer.Option(False, "--drain", help="Drain each batch through the scheduler first, and resume it."),
-    drain_wait: str = typer.Option("30m", "--drain-wait", metavar="TIME", help="How long for its jobs to end."),
+    drain_wait: str | None = DRAIN_WAIT,
 ) -> None:
     """Make it so: each value is journalled, written and read back, and the plan after that is empty."""
     from .. import render
@@ -112,7 +115,7 @@ def apply(
             confirm_within_s=within_s,
         )
         run = _wanting(run, asked, sets)
-        rolling = _rolling(run, canary, max_failures, seconds("--drain-wait", drain_wait) if drain else None)
+        rolling = _rolling(run, canary, max_failures, _drain_wait_s(drain, drain_wait))
         if not yes:
             _ask_first(run)
         render.prepare(form)
@@ -125,6 +128,15 @@ def apply(
     tell_reports(reports, form, run.common.quiet)
     _tell_what_waits(run.common, reports, within_s)
     raise typer.Exit(tune_code(reports))
+
+
+def _drain_wait_s(drain: bool, drain_wait: str | None) -> float | None:
+    """None: no node is drained. Raises CommandError."""
+    from .session import seconds
+
+    if drain_wait and not drain:
+        raise CommandError("--drain-wait is how long --drain waits, which is not given", "give --drain too")
+    return seconds("--drain-wait", drain_wait or "30m") if drain else None
 
 
 def _rolling(
@@ -284,9 +296,12 @@ def _tell_what_waits(given: Common, reports: Sequence[Report], within_s: float) 
 
 
 def _about(run: Session | FleetSession, transaction: str | None) -> Session | FleetSession:
-    """The run about that transaction of each node, None: its newest."""
+    """The run about that transaction of each node, None: its newest. Raises CommandError: it is empty, as a variable
+    of a script that was never set; the newest is not what that means."""
     from ..node.request import Tuning
 
+    if transaction == "":
+        raise CommandError("the ID is empty", "`brctl tune history` shows them; without one it is the newest")
     tuning = Tuning(who=_who(), transaction=transaction)
     return run._replace(targets=[target._replace(tune=tuning) for target in run.targets])
 
@@ -301,7 +316,8 @@ def _who() -> str:
     except KeyError:
         name = str(os.geteuid())
     client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
-    return f"{name}@{os.uname().nodename}" + (f" from {client}" if client else "")
+    who = f"{name}@{os.uname().nodename}" + (f" from {client}" if client else "")
+    return who.encode("utf-8", "replace").decode()  # the environment holds any bytes, and the journal text
 
 
 def _refuse_strangers(run: Session | FleetSession) -> None:
@@ -323,6 +339,7 @@ def _somebody_to_ask(command: str, form: str) -> None:
 def _ask_first(run: Session | FleetSession) -> None:
     """Show the plan and ask. Ends here where there is nothing to do, or the answer is no."""
     from .. import render
+    from .rolling import failed
     from .verdict import tell_reports, tune_code
 
     reports = run.ask("tune-plan", meanwhile=lambda: render.prepare("table"))
@@ -330,9 +347,17 @@ def _ask_first(run: Session | FleetSession) -> None:
     tell_reports(reports, "table", run.common.quiet)
     code = tune_code(reports)
     if code != FOUND:  # nothing is pending, or it would be refused
+        if len(reports) > 1 and tune_code([report for report in reports if not failed(report)]) == FOUND:
+            what = "nothing was touched, as some of these nodes cannot do it"
+            tell(what, "leave them out of --nodes, or give --yes and as many --max-failures")
         raise typer.Exit(code)
     sys.stdout.flush()
     print("Make it so? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        say("nothing was touched")
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        say("\nnothing was touched")
+        raise typer.Exit(INTERRUPTED) from None
+    if answer.strip().lower() not in ("y", "yes"):
+        say("nothing was touched" if answer else "\nnothing was touched")  # there is no Enter at the end of the input
         raise typer.Exit(FOUND)

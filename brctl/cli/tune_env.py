@@ -24,6 +24,10 @@ LARGEST_BYTES = 1 << 20
 """Of a file to lint: an environment, or a job's script."""
 
 
+_LONGEST_PID = len(str(1 << 22))
+"""PID_MAX_LIMIT of the kernel (include/linux/threads.h)."""
+
+
 class Format(str, Enum):
     """What the environment is written for."""
 
@@ -90,7 +94,11 @@ def _asking(run: Session | FleetSession, framework: str | None, pid: int | None)
 
 def _source(lint: str) -> _Source:
     """Raises CommandError: it cannot be read, or is no environment."""
+    if not lint:
+        raise CommandError("--lint names nothing", "a file, - or a PID")
     if lint.isascii() and lint.isdigit():
+        if len(lint) > _LONGEST_PID or int(lint) == 0:
+            raise CommandError(f"--lint {lint}: there is no such PID", "a file of that name: --lint ./NAME")
         return _Source(f"process {lint}", "", int(lint))
     name = "standard input" if lint == "-" else lint
     try:

@@ -84,7 +84,7 @@ def _assigned(text: str) -> tuple[Loc, Any]:
     name = name.strip().removeprefix("tune.")
     if not equals or not name:
         raise ConfigError([Mistake(f"--set {text}: KEY=VALUE is expected", hint="for example: --set network.mtu=9000")])
-    document = source.parse(f"value: {value}".encode(), f"--set {name}")
+    document = source.parse(f"value: {value}".encode("utf-8", "surrogateescape"), f"--set {name}")
     if document.mistakes:
         raise ConfigError([mistake._replace(path="") for mistake in document.mistakes])
     return _location(name), document.data["value"]

@@ -83,8 +83,9 @@ def _difference(name: str, value: str, usual: _Usual) -> Finding:
     subject = CONF if name == CONF.name else Subject("variable", name, name)
     evidence = (Evidence("here", value, subject.name), Evidence("on most", others, usual.who(name, others)))
     if name == HCA:
-        text = f"{value} here, {others} on most: with HCA sets that differ NCCL hangs"
+        text = f"{name}: {value} here, {others} on most: with HCA sets that differ NCCL hangs"
         remedy = "mend the node's links, or leave the device out on all nodes at once"
         return Finding("comm-equal", Status.CRIT, subject, text, evidence, remedy, fold=text)
-    text = f"differs from that of {usual.who(name, others)}" if subject is CONF else f"{value} here, {others} on most"
+    other = f"differs from that of {usual.who(name, others)}" if subject is CONF else f"{value} here, {others} on most"
+    text = f"{name}: {other}"
     return Finding("comm-equal", Status.WARN, subject, text, evidence, "make it equal on all nodes of a job", fold=text)

@@ -9,10 +9,8 @@ from rich.text import Text
 
 from ..node.report import Finding, Report, Status
 from .causes import roots, then
-from .terminal import STYLES, Terminal, mocked
-
-_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
-"""These call for somebody: shown with their evidence, and alone where --quiet is given."""
+from .headline import CALLS
+from .terminal import NARROWEST, STYLES, Terminal, mocked
 
 
 def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> None:
@@ -24,7 +22,7 @@ def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> 
     groups = folded(shown)
     width = max((len(checks[0]) for checks, _ in groups), default=0)
     for checks, finding in groups:
-        _one(terminal, finding, checks, width, verbose, then(finding, report.findings, verbose))
+        one(terminal, finding, checks, report.findings, width, verbose)
 
 
 def folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
@@ -39,7 +37,7 @@ def folded(shown: Sequence[Finding]) -> list[tuple[list[str], Finding]]:
 
 def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
     if quiet:
-        return finding.status in _CALLS
+        return finding.status in CALLS
     return verbose or finding.status is not Status.NA
 
 
@@ -53,24 +51,19 @@ def _title(report: Report) -> Text:
     return title
 
 
-def _one(
-    terminal: Terminal, finding: Finding, checks: Sequence[str], width: int, verbose: bool, follows: Sequence[Text]
+def one(
+    terminal: Terminal, finding: Finding, checks: Sequence[str], found: Sequence[Finding], width: int, verbose: bool
 ) -> None:
-    status = finding.status
-    head = Text.assemble((f"{status.value.upper():8}", STYLES[status]), f"{checks[0]:{width}}  ")
-    indent = head.cell_len
-    terminal.hanging(head, finding.summary, indent)
+    """One finding, with what it rests on, what of `found` follows from it, and what to do; `checks` all say it."""
+    head = Text.assemble((f"{finding.status.value.upper():8}", STYLES[finding.status]), f"{checks[0]:{width}}  ")
+    indent = head.cell_len if terminal.console.width - head.cell_len >= NARROWEST else 4
+    told = verbose or finding.status in CALLS
+    terminal.hanging(head, finding.summary, head.cell_len)
     if len(checks) > 1:
         terminal.line(Text(f"so also {', '.join(checks[1:])}", style="dim"), indent)
-    for line in follows:
+    for item in finding.evidence if told else ():
+        terminal.line(Text(f"{item.what}: {item.value}  ({item.source})", style="dim"), indent)
+    for line in then(finding, found, verbose):
         terminal.line(line, indent)
-    if verbose or status in _CALLS:
-        for line in _details(finding):
-            terminal.line(line, indent)
-
-
-def _details(finding: Finding) -> Sequence[Text]:
-    lines = [Text(f"{item.what}: {item.value}  ({item.source})", style="dim") for item in finding.evidence]
-    if finding.remedy:
-        lines.append(Text.assemble(("do: ", "bold"), finding.remedy))
-    return lines
+    if finding.remedy and told:
+        terminal.line(Text.assemble(("do: ", "bold"), finding.remedy), indent)

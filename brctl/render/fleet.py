@@ -13,11 +13,9 @@ from ..node.diagnose.engine import WORST_FIRST
 from ..node.facts import Inventory, Problem
 from ..node.report import Finding, Report, Status
 from .causes import roots, then
-from .headline import headline
+from .headline import CALLS, headline
 from .terminal import STYLES, Column, Terminal, mocked
 
-_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
-"""These call for somebody."""
 _ANSWERED = ("busy", "tune-error")
 """Errors of nodes that answer, and say why they did nothing."""
 _LONGEST_SET = 300
@@ -37,13 +35,13 @@ def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose
     """
     groups = fold(reports, everything=verbose)
     heard = [group for group in groups if not group.reports[0].errors]
-    if quiet and not any(group.worst in (None, *_CALLS) for group in groups):
+    if quiet and not any(group.worst in (None, *CALLS) for group in groups):
         return
     _mocks(terminal, reports)
     unreachable(terminal, reports, verbose)
     told = False
     for each in heard:
-        if quiet and each.worst not in _CALLS:
+        if quiet and each.worst not in CALLS:
             continue
         before, told = told, _is_told(each, verbose)
         if before or told:
@@ -189,7 +187,7 @@ def _alike(told: Sequence[Wordings]) -> list[tuple[list[str], Wordings]]:
 
 def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
     if quiet or finding.cause:
-        return finding.status in _CALLS
+        return finding.status in CALLS
     return verbose or finding.status not in ALIKE
 
 

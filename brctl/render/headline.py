@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..node.diagnose.engine import WORST_FIRST
 from ..node.report import Finding, Report, Status
 
-_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
+CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
+"""These call for somebody: shown with their evidence, and alone where --quiet is given."""
 _WORDS = {Status.CRIT: "CRIT", Status.WARN: "WARN", Status.UNKNOWN: "UNKNOWN"}
 
 
@@ -26,7 +27,7 @@ def headline(report: Report) -> Headline:
     """The verdict on a node."""
     for error in report.errors:
         return Headline(None, "NO ANSWER", f"{error.kind}: {error.message}")
-    calls = [finding for finding in report.findings if finding.status in _CALLS]
+    calls = [finding for finding in report.findings if finding.status in CALLS]
     if not calls:
         return Headline(Status.PASS, "OK", _well(report.findings))
     first, others = calls[0], len({finding.summary for finding in calls}) - 1

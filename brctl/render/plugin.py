@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from ..node.report import Cause, Finding, Report, Status
 from .causes import roots
 from .clean import clean
-from .headline import Headline, headline, tally
+from .headline import CALLS, Headline, headline, tally
 
-_CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 _NAGIOS = {Status.CRIT: "CRITICAL", Status.UNKNOWN: "UNKNOWN", None: "UNKNOWN", Status.WARN: "WARNING"}
 _ORDER = ("CRITICAL", "UNKNOWN", "WARNING", "OK")
 
@@ -25,7 +24,7 @@ def nagios(reports: Sequence[Report]) -> str:
     among = f"{bad} of {len(reports)} nodes; " if len(reports) > 1 and bad else ""
     where = f"{speaker.node}: " if bad or len(reports) == 1 else f"{len(reports)} nodes: "
     counts = Counter(finding.status for report in reports for finding in roots(report.findings))
-    figures = " ".join(f"{status.value}={counts[status]}" for status in _CALLS)
+    figures = " ".join(f"{status.value}={counts[status]}" for status in CALLS)
     silent = sum(head.status is None for head in heads)
     first = f"BRCTL {_state(worst)} - {_line(among + where + worst.reason)} | {figures} no_answer={silent}"
     return "\n".join([first, *(line for report in reports for line in _long(report))])
@@ -37,7 +36,7 @@ def _state(head: Headline) -> str:
 
 def _long(report: Report) -> list[str]:
     lines = [f"{report.node}: NO ANSWER: {error.message}" for error in report.errors]
-    calls = [finding for finding in roots(report.findings) if finding.status in _CALLS]
+    calls = [finding for finding in roots(report.findings) if finding.status in CALLS]
     lines += [f"{report.node}: {finding.status.value.upper()} {finding.check}: {finding.summary}" for finding in calls]
     return [_line(line) for line in lines]
 
@@ -57,7 +56,7 @@ def _section(report: Report) -> list[str]:
     if report.mock:
         lines += [f"*mock machine {_text(report.mock.machine)}*", ""]
     for finding in roots(report.findings):
-        if finding.status in (*_CALLS, Status.INFO):
+        if finding.status in (*CALLS, Status.INFO):
             lines += _entry(finding, report.findings)
     return [*lines, _text(tally(report.findings)), ""]
 

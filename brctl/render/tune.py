@@ -135,7 +135,8 @@ def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bo
     if rows and wide:
         _table(terminal, command, rows)
     for row in rows:
-        details = [] if row.change.outcome in _QUIET and not verbose else list(_details(row))
+        brief = row.change.outcome in _QUIET and not verbose
+        details = _why_not(row.change) if brief else list(_details(row))
         if wide and details:
             several = sum(other.change.key == row.change.key for other in rows) > 1
             what = f"{row.change.key} of {_named(row.parts)}" if several else row.change.key
@@ -201,6 +202,11 @@ def _paragraph(terminal: Terminal, command: str, row: Row, details: Sequence[Tex
         terminal.line(line, 2)
 
 
+def _why_not(change: Change) -> list[Text | str]:
+    """What is said even of a value that calls for nobody: why there is none."""
+    return [Text(change.reason, style="dim")] if change.outcome is Outcome.NA and change.reason else []
+
+
 def _details(row: Row) -> Iterator[Text | str]:
     change = row.change
     if change.reason:
@@ -255,11 +261,20 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 def _closing(transaction: Transaction) -> Text:
     text = Text.assemble((transaction.id, "bold"), f": {transaction.state}")
-    if transaction.state in ("done", "failed"):
+    left = sum(change.outcome is Outcome.CONFLICT for change in transaction.changes)
+    if left and transaction.state == "rolled back":
+        text.append(f", but {left} changed since and left so", style="yellow")
+    if transaction.state == "done" or (transaction.state == "failed" and any(map(_holds, transaction.changes))):
         text.append("; `brctl tune rollback` takes it back", style="dim")
     if transaction.state == "unconfirmed":
         text.append("; `brctl tune confirm` over a new connection keeps it", style="yellow")
     return text
+
+
+def _holds(change: Change) -> bool:
+    """Whether something is there that rollback could take back."""
+    written = change.outcome in (Outcome.CHANGED, Outcome.CAPPED, Outcome.PENDING_REBOOT, Outcome.CONFLICT)
+    return written or (change.outcome is Outcome.REFUSED and change.before != change.live)
 
 
 _HISTORY = (
@@ -285,7 +300,10 @@ def _transaction(terminal: Terminal, it: Transaction) -> None:
     for row in _alike([change for change in it.changes if change.outcome not in _UNTOUCHED]):
         change, what = row.change, f"  {row.change.key} of {_named(row.parts)}: "
         head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), what)
-        terminal.hanging(Text("  "), head + Text(f"{change.before or '-'} -> {change.live or '-'}"), 4)
+        values = f"{change.before or '-'} -> {change.live or '-'}"
+        if change.outcome is Outcome.CHANGED and change.before == change.live:  # it was so, but not at the next boot
+            values = f"next boot: {change.boot or '-'}"
+        terminal.hanging(Text("  "), head + Text(values), 4)
         if change.reason:
             terminal.line(change.reason, 6)
 

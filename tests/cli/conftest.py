@@ -75,3 +75,22 @@ def brctl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], t
         return Result(code, printed.out, printed.err)
 
     return call
+
+
+@pytest.fixture
+def look(brctl: Brctl, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Callable[..., Result]:
+    """Compares what a command prints with a screen of tests/golden; `pytest --golden` writes it anew: look at each
+    before you commit it."""
+
+    def look(name: str, width: int, *argv: str, shown: Callable[[str], str] = lambda out: out) -> Result:
+        monkeypatch.setenv("COLUMNS", str(width))
+        result = brctl(*argv)
+        out = shown(result.out)
+        file = Path(__file__).parents[1] / "golden" / f"{name}-{width}.txt"
+        if request.config.getoption("--golden"):
+            file.write_text(out)
+        assert out == file.read_text()
+        assert all(len(line) <= width for line in out.splitlines())
+        return result
+
+    return look

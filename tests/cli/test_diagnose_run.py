@@ -16,7 +16,6 @@ from brctl.node import agent, deadline
 from brctl.node.diagnose import engine
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
-GOLDEN = Path(__file__).parents[1] / "golden"
 RUN = ("diagnose", "run")
 
 
@@ -39,22 +38,9 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ("diagnose-no-library", ["--mock", "dgx-h100+no-library", "--only", "gpu"]),
     ],
 )
-def test_the_screens(
-    brctl: Brctl,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    name: str,
-    argv: list[str],
-    width: int,
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
+def test_the_screens(look: Callable[..., None], name: str, argv: list[str], width: int) -> None:
     # Checks are added all the time: their number is no business of these screens.
-    out = re.sub(r"[0-9]+ (checks pass|pass|n/a|more checks)", r"N \1", brctl(*RUN, *argv).out)
-    file = GOLDEN / f"{name}-{width}.txt"
-    if request.config.getoption("--golden"):
-        file.write_text(out)
-    assert out == file.read_text()
-    assert all(len(line) <= width for line in out.splitlines())
+    look(name, width, *RUN, *argv, shown=lambda out: re.sub(r"[0-9]+ (checks pass|pass|n/a|more checks)", r"N \1", out))
 
 
 def test_a_healthy_machine(brctl: Brctl, no_waiting: list[float]) -> None:
@@ -244,7 +230,7 @@ def test_many_nodes_begin_each_with_a_verdict(two_nodes: Brctl) -> None:
     result = two_nodes()
     assert result.code == 1
     lines = result.out.splitlines()
-    assert lines[2] == "gpu002: CRIT  GPU 3: hot: 3 C past its limit"
+    assert lines[2:4] == ["", "gpu002: CRIT  GPU 3: hot: 3 C past its limit"]
     assert lines[-2:] == ["gpu001: ok", "2 nodes:  1 crit  1 ok"]
 
 

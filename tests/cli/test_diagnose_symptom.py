@@ -22,7 +22,6 @@ from brctl.render.terminal import Terminal
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 ROOT = Path(__file__).parents[2]
-GOLDEN = ROOT / "tests" / "golden"
 SYMPTOM = ("diagnose", "symptom")
 
 
@@ -47,22 +46,14 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ("symptom-explained", ["nan-loss"]),
     ],
 )
-def test_the_screens(
-    brctl: Brctl,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    name: str,
-    argv: list[str],
-    width: int,
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    out = brctl("diagnose", "explain" if name.endswith("explained") else "symptom", *argv).out
-    out = re.sub("(5[5-9]|6[0-9]) %", "60 %", out)  # a share of true time
-    file = GOLDEN / f"{name}-{width}.txt"
-    if request.config.getoption("--golden"):
-        file.write_text(out)
-    assert out == file.read_text()
-    assert all(len(line) <= width for line in out.splitlines())
+def test_the_screens(look: Callable[..., None], name: str, argv: list[str], width: int) -> None:
+    command = "explain" if name.endswith("explained") else "symptom"
+    look(name, width, "diagnose", command, *argv, shown=_at_60)
+
+
+def _at_60(out: str) -> str:
+    """A share of true time, near 60 %."""
+    return re.sub("(5[5-9]|6[0-9]) %", "60 %", out)
 
 
 @pytest.mark.parametrize(

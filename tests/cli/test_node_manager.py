@@ -12,7 +12,6 @@ from brctl.node.report import NodeError, Report
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 LOST = "GPU-2aa0b602-a565-5ed9-b3cb-0f59a9438089"
 
 
@@ -39,22 +38,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         ("check-no-library", ["--mock", "dgx-h100+no-library", "node-manager", "check"]),
     ],
 )
-def test_the_screens(
-    brctl: Brctl,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    name: str,
-    argv: list[str],
-    width: int,
-) -> None:
-    """Golden screens; `pytest --golden` writes them anew: look at each before you commit it."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    out = brctl(*argv).out
-    file = GOLDEN / f"{name}-{width}.txt"
-    if request.config.getoption("--golden"):
-        file.write_text(out)
-    assert out == file.read_text()
-    assert all(len(line) <= width for line in out.splitlines())
+def test_the_screens(look: Callable[..., None], name: str, argv: list[str], width: int) -> None:
+    look(name, width, *argv)
 
 
 def test_a_healthy_machine_is_clean(brctl: Brctl) -> None:

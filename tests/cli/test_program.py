@@ -149,10 +149,10 @@ def test_a_reader_that_goes_away_is_141(argv: list[str]) -> None:
         ("2>/dev/full", ["addbr"], 2, b""),
         ("2>/dev/full", ["--bogus"], 2, b""),
         (">/dev/full", ["addbr", "--version"], 2, None),
-        (">/dev/full", ["--version"], 3, b"error: [Errno 28] No space left on device\n"),
+        (">/dev/full", ["--version"], 3, b"error: standard output: No space left on device\n"),
         (">/dev/full 2>/dev/full", ["--version"], 3, b""),
-        (">/dev/full", ["--help"], 3, b"error: [Errno 28] No space left on device\n"),
-        (">/dev/full", SHOW, 3, b"error: [Errno 28] No space left on device\n"),
+        (">/dev/full", ["--help"], 3, b"error: standard output: No space left on device\n"),
+        (">/dev/full", SHOW, 3, b"error: standard output: No space left on device\n"),
     ],
 )
 def test_streams_that_are_closed_or_full(redirections: str, argv: list[str], code: int, err: "bytes | None") -> None:

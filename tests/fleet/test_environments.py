@@ -25,7 +25,7 @@ def test_hcas_that_differ_are_critical() -> None:
     found = compared([a_report("n1"), a_report("n2", "=mlx5_0"), a_report("n3")])
     (odd,) = found[1].findings
     assert odd.status is Status.CRIT
-    assert odd.summary == "=mlx5_0 here, =mlx5_0,mlx5_1 on most: with HCA sets that differ NCCL hangs"
+    assert odd.summary == "NCCL_IB_HCA: =mlx5_0 here, =mlx5_0,mlx5_1 on most: with HCA sets that differ NCCL hangs"
     assert odd.evidence[1].source == "n[1,3]"
     assert [finding.status for finding in found[0].findings] == [Status.PASS]
 

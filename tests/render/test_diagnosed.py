@@ -106,8 +106,8 @@ def test_node_manager_check_tells_them_too() -> None:
     assert shown.text == (
         "gpu001  1 crit  1 pass\n"
         "CRIT    gpu-temperature  GPU 3: hot\n"
-        "                         then: gpu-throttle: GPU 3: slow\n"
         "                         margin: -3 C  (NVML)\n"
+        "                         then: gpu-throttle: GPU 3: slow\n"
         "                         do: cool it\n"
         "PASS    nic-mtu          all of 9000\n"
     )

@@ -102,6 +102,24 @@ def test_what_was_done_and_what_to_do_about_it(shown: Any) -> None:
     )
 
 
+def test_where_nothing_was_written_there_is_nothing_to_take_back(shown: Any) -> None:
+    found = [gpu(0, Outcome.REFUSED, before="700 W", live="700 W"), gpu(1, Outcome.NA, reason="it has no such limit")]
+    failed = Transaction("20260102-030405", "failed", 0.0, "op", "b", changes=tuple(found))
+    text = shown("tune apply", report("n1", found, transactions=(failed,)))
+    assert text.endswith("20260102-030405: failed\n")  # rollback would take back the one before
+    assert "  power limit of GPU 1: it has no such limit\n" in text
+    half = (found[0]._replace(live="650 W"),)
+    text = shown("tune apply", report("n1", found, transactions=(failed._replace(changes=half),)))
+    assert text.endswith("20260102-030405: failed; `brctl tune rollback` takes it back\n")
+
+
+def test_what_was_left_to_somebody_else_is_not_called_rolled_back(shown: Any) -> None:
+    found = tuple(gpu(n, Outcome.CONFLICT, before="650 W", live="500 W") for n in range(2))
+    back = Transaction("20260102-030405", "rolled back", 0.0, "op", "b", changes=found)
+    text = shown("tune rollback", report("n1", found, transactions=(back,)))
+    assert text.endswith("20260102-030405: rolled back, but 2 changed since and left so\n")
+
+
 def test_a_rollback_shows_ours_theirs_and_before(shown: Any) -> None:
     why = "changed since: we set 650 W, it is 500 W, before us it was 700 W"
     found = [gpu(0, Outcome.CONFLICT, before="650 W", live="500 W", reason=why)]
@@ -145,12 +163,13 @@ def test_history(shown: Any) -> None:
         gpu(0, Outcome.CHANGED, before="700 W", live="650 W"),
         gpu(1, Outcome.REFUSED, reason="no"),
         gpu(2, Outcome.OK),
+        gpu(3, Outcome.CHANGED, before="700 W", live="700 W", boot="700 W"),
     )
     one = Transaction("20260102-030405", "done", 86400.0, "alice@admin1", "0123456789", "abc", found)
     assert shown("tune history", report("n1", [], transactions=(one,))) == (
         "n1  mock machine m, composed\n"
         "Transaction      When (UTC)           State  Values  Who           Config  Boot\n"
-        "20260102-030405  1970-01-02 00:00:00  done        2  alice@admin1  abc     01234567\n"
+        "20260102-030405  1970-01-02 00:00:00  done        3  alice@admin1  abc     01234567\n"
     )
     assert shown("tune history", report("n1", [], transactions=(one,)), verbose=True) == (
         "n1  mock machine m, composed\n\n"
@@ -159,6 +178,7 @@ def test_history(shown: Any) -> None:
         "    changed  power limit of GPU 0: 700 W -> 650 W\n"
         "    refused  power limit of GPU 1: - -> 700 W\n"
         "      no\n"
+        "    changed  power limit of GPU 3: next boot: 700 W\n"
     )
     assert shown("tune history", report("n1", [])).endswith("  nothing was changed here by brctl\n")
 

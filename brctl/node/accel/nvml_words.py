@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Optional, Tuple
 
-_EVENT_REASONS = (
+EVENT_REASONS = (
     "gpu_idle",
     "applications_clocks_setting",
     "sw_power_cap",
@@ -43,7 +43,7 @@ def event_reasons(mask: Optional[int]) -> Optional[Tuple[str, ...]]:
     if mask is None:
         return None
     bits = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    return tuple(_EVENT_REASONS[bit] if bit < len(_EVENT_REASONS) else hex(1 << bit) for bit in bits)
+    return tuple(EVENT_REASONS[bit] if bit < len(EVENT_REASONS) else hex(1 << bit) for bit in bits)
 
 
 def recovery_action(number: Optional[int]) -> Optional[str]:

@@ -21,17 +21,24 @@ class Case(NamedTuple):
     seen: Inventory
     """The machine that it is for; empty: that is not known."""
 
+    @property
+    def known(self) -> Iterator[Setting]:
+        """Those with a value that stands there, and is not computed when a script runs."""
+        return (setting for setting in self.settings if not setting.computed)
+
     def of(self, name: str) -> Iterator[Setting]:
-        return (setting for setting in self.settings if setting.name == name)
+        return (setting for setting in self.known if setting.name == name)
 
     def finding(
         self, rule: str, status: Status, setting: Setting, summary: str, remedy: str, *more: Evidence
     ) -> Finding:
-        """About one variable, with the line that sets it as evidence."""
+        """About one variable, which the summary names first, with the line that sets it as evidence."""
         place = self.where if setting.line is None else "{}:{}".format(self.where, setting.line)
         name = setting.name.strip()
         shown = Evidence(name, setting.value, place)
-        return Finding("comm-" + rule, status, Subject("variable", name, name), summary, (shown, *more), remedy)
+        text = "{}: {}".format(name, summary)
+        subject = Subject("variable", name, name)
+        return Finding("comm-" + rule, status, subject, text, (shown, *more), remedy, fold=text)
 
 
 Rule = Callable[[Case], Iterator[Finding]]

@@ -30,7 +30,7 @@ def _form(case: Case) -> Iterator[Finding]:
 
 def _twice(case: Case) -> Iterator[Finding]:
     last: Dict[str, Setting] = {}
-    for setting in case.settings:
+    for setting in case.known:
         other = last.get(setting.name)
         last.setdefault(setting.name, setting)
         if other and other.value != setting.value:
@@ -44,8 +44,9 @@ def _names(case: Case) -> Iterator[Finding]:
     for setting in case.settings:
         name = setting.name.strip()
         if name.startswith("BR_"):
-            text = "no public library reads BR_ names"
-            yield case.finding("name", Status.WARN, setting, text, "see what NCCL_{} does".format(name.split("_")[-1]))
+            near = variables.nearest("NCCL_" + name.split("_")[-1])
+            remedy = "see what {} does".format(near[0]) if near else "leave it out, unless a library of yours reads it"
+            yield case.finding("name", Status.WARN, setting, "no public library reads BR_ names", remedy)
         elif not variables.known(name):
             nearest = variables.nearest(name)
             remedy = "write {}".format(nearest[0]) if nearest else "leave it out, or see the notes of your NCCL"
@@ -53,8 +54,15 @@ def _names(case: Case) -> Iterator[Finding]:
             yield case.finding("name", Status.WARN, setting, text, remedy)
 
 
-def _numbers(case: Case) -> Iterator[Finding]:
+def _computed(case: Case) -> Iterator[Finding]:
     for setting in case.settings:
+        if setting.computed:
+            text = "its value is computed when the script runs, and is not judged"
+            yield case.finding("computed", Status.INFO, setting, text, "give --lint the PID of a process of the job")
+
+
+def _numbers(case: Case) -> Iterator[Finding]:
+    for setting in case.known:
         variable = variables.VARIABLES.get(setting.name)
         if variable is None or not variable.numeric or not setting.value.strip():
             continue
@@ -86,7 +94,7 @@ def _plainly(setting: Setting) -> str:
 
 
 def _debugging(case: Case) -> Iterator[Finding]:
-    for setting in case.settings:
+    for setting in case.known:
         why = variables.DEBUGGING.get(setting.name)
         if why and variables.is_on(setting.name, setting.value):
             status = Status.INFO if setting.name == "NCCL_DEBUG" else Status.WARN
@@ -140,11 +148,12 @@ def _framework(case: Case) -> Iterator[Finding]:
         elif value == 8 and case.comm.framework != "megatron-tp":
             text = "8 is CUDA's own: it does nothing"
             yield case.finding("framework", Status.INFO, setting, text, "leave it out", declared)
-    missing = case.comm.framework == "megatron-tp" and not any(case.of("CUDA_DEVICE_MAX_CONNECTIONS"))
+    names = {setting.name for setting in case.settings}
+    missing = case.comm.framework == "megatron-tp" and "CUDA_DEVICE_MAX_CONNECTIONS" not in names
     if missing and not case.conf and case.settings:
         absent = Setting("CUDA_DEVICE_MAX_CONNECTIONS", "not set", None, "")
         text = "Megatron refuses tensor parallelism without 1, up to Hopper (Megatron-LM#533)"
         yield case.finding("framework", Status.WARN, absent, text, "write CUDA_DEVICE_MAX_CONNECTIONS=1")
 
 
-RULES: Tuple[Rule, ...] = (_form, _twice, _names, _numbers, _debugging, _buffers, _framework)
+RULES: Tuple[Rule, ...] = (_form, _twice, _names, _computed, _numbers, _debugging, _buffers, _framework)

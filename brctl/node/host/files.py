@@ -14,10 +14,19 @@ from . import BusyError
 def read(path: str) -> Optional[bytes]:
     """All bytes, None where there is no such file. Raises OSError."""
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, opener=opener) as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def opener(path: str, flags: int) -> int:
+    """For `open`: a pipe among the files, whose writer may never come, is refused. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no regular file", path)
+    return descriptor
 
 
 def replace(path: str, data: bytes, mode: int) -> None:
@@ -39,24 +48,32 @@ def replace(path: str, data: bytes, mode: int) -> None:
 
 
 def remove(path: str) -> None:
-    """Raises OSError."""
+    """What `replace` made: of a link what it leads to, and the link stays. Raises OSError: that is no regular file."""
+    target = os.path.realpath(path)
     try:
-        os.unlink(path)
+        if _kept(target) is None:
+            return
+        os.unlink(target)
     except (FileNotFoundError, NotADirectoryError):
         return
-    _sync_folder(os.path.dirname(path))
+    _sync_folder(os.path.dirname(target))
 
 
 def append(path: str, data: bytes) -> None:
-    """To a file that nobody else may read. Raises OSError."""
+    """To a file that nobody else may read. Raises OSError; what was there is there still, and no part of `data`."""
     folder = os.path.dirname(path)
     make_folders(folder, 0o700)
     new = not os.path.lexists(path)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
-        if os.write(descriptor, data) != len(data):
-            raise OSError(errno.EIO, "only a part was written", path)
-        os.fsync(descriptor)
+        size = os.fstat(descriptor).st_size
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
     finally:
         os.close(descriptor)
     if new:

@@ -67,7 +67,7 @@ class Local:
         if path == KMSG:
             return _read_records(path)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open(path, "rb", buffering=0, opener=files.opener) as file:
                 return file.read().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError, ProcessLookupError):  # the last: a /proc/PID that just ended
             return None

@@ -8,6 +8,8 @@ mm/oom_kill.c, mlx5 of drivers/net/ethernet/mellanox/mlx5/core/{cmd,health,event
 import re
 from typing import Callable, NamedTuple, Optional, Tuple
 
+from ..accel.nvml_words import recovery_action
+
 _BUS = r"([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.([0-7]))?"
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?" + _BUS + r"(?: GPU-I:\d+)?\): (\d{1,5}),? ?(.*)", re.DOTALL)
 _SXID = re.compile(
@@ -17,18 +19,6 @@ _MORE_OF_SXID = re.compile(r"(?:Severity \d|Data \{)")
 _PROCESS = re.compile(r"pid='?(\d{1,10}|<unknown>)'?, name=([^,]*), ?")
 _SEVERITY = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
 _ACTION = re.compile(r"GPU recovery action changed from 0x[0-9a-f]+ \([^)]*\) to 0x([0-9a-f]{1,8})", re.IGNORECASE)
-_ACTIONS = (
-    "none",
-    "gpu-reset",
-    "node-reboot",
-    "drain-p2p",
-    "drain-and-reset",
-    "recover-imex-domain",
-    "bus-reset",
-    "system-reboot",
-)
-"""NVML_GPU_RECOVERY_ACTION_* of nvml.h, by number."""
-
 _OFF_THE_BUS = re.compile(r"NVRM: .*fallen off the bus", re.DOTALL)
 _WRAPPED = re.compile(r"NVRM: The NVIDIA GPU " + _BUS + r"\s*\Z")
 _ADDRESS = re.compile(_BUS + r"(?![0-9a-fA-F:])")
@@ -135,7 +125,7 @@ def _xid(told: Message) -> Optional[Sighting]:
         int(number),
         _severity(severity.group(1)) if severity else None,
         *_names(process),
-        detail=_action(action.group(1)) if action else None,
+        detail=recovery_action(int(action.group(1), 16)) if action else None,
     )
 
 
@@ -143,11 +133,6 @@ def _names(found: "Optional[re.Match[str]]") -> Tuple[Optional[str], Optional[in
     if found is None or not found.group(1).isdigit():
         return None, None
     return found.group(2).strip() or None, int(found.group(1))
-
-
-def _action(number: str) -> str:
-    value = int(number, 16)
-    return _ACTIONS[value] if value < len(_ACTIONS) else str(value)
 
 
 def _severity(word: str) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from itertools import islice
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, List, Optional
 
 from ..host import BusyError, Host
 from ..probe import inventory
@@ -60,8 +60,10 @@ def _rollback(host: Host, request: Request) -> Report:
 
 def _history(host: Host, request: Request) -> Report:
     name = request.tune.transaction
-    found = (journal.load(host, name),) if name else islice(journal.logs(host), _MOST)
-    return _BLANK._replace(transactions=tuple(log.told() for log in found))
+    broken: List[str] = []
+    logs = journal.logs(host, lambda error: broken.append(str(error)))
+    found = tuple((journal.load(host, name),) if name else islice(logs, _MOST))
+    return _BLANK._replace(transactions=tuple(log.told() for log in found), notes=tuple(broken))
 
 
 def _holder(request: Request) -> str:

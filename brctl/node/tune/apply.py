@@ -81,12 +81,12 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
 
     Raises JournalError: nothing waits; NotStartedError: it came over the connection that the change was made by.
     """
-    name = request.tune.transaction or journal.open_id(host)
-    log = journal.load(host, name) if name else None
+    name = request.tune.transaction
+    log = journal.load(host, name) if name else journal.opened(host)
     if log is None or log.state != "unconfirmed":
-        raise JournalError("{} is {}".format(name, log.state) if log else "nothing waits for a confirmation")
+        raise JournalError("{} is {}".format(log.begin.id, log.state) if log else "nothing waits for a confirmation")
     if log.begin.boot_id != journal.boot_id(host):
-        raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(name))
+        raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(log.begin.id))
     if log.begin.connection and log.begin.connection == management.came_by(host):
         raise NotStartedError(
             "this is the connection by which the change was made, and no proof that a new one can be had",
@@ -198,7 +198,10 @@ class _Run:
         run_commands(self._host, [command for entry in self._entries for command in entry.commands])
         changes = []
         for step in self._plan.steps:
-            change = self._failed.get(step_name(step.change), step.change)
+            change = step.change
+            failed = self._failed.get(step_name(change))
+            if failed:  # its live value may be of a later look, before it was taken back
+                change = change._replace(outcome=failed.outcome, reason=failed.reason)
             if change.outcome is Outcome.PENDING:
                 restored = not any(_of(entry, change) for entry in conflicts)
                 outcome = Outcome.RESTORED if restored else Outcome.CONFLICT
@@ -230,12 +233,24 @@ class _Run:
             return after._replace(outcome=Outcome.CHANGED, before=before.live)
         if after.outcome is Outcome.PENDING:
             self._failed[step_name(before)] = before
-            why = "it was written, and is not so: it reads {}".format(after.live)
+            why = self._why_pending(after)
             return after._replace(outcome=Outcome.REFUSED, reason=why, before=before.live)
         return after._replace(before=before.live)
 
+    def _why_pending(self, after: Change) -> str:
+        """Of what was written, and is not as wanted."""
+        if after.live != after.wanted:
+            return "it was written, and is not so: it reads {}".format(after.live)
+        others = (change.reason for change in self._failed.values() if change.setting == after.setting)
+        return "it is so now, and will not last: {}".format(next(filter(None, others), "the next boot sets another"))
+
     def _end(self, state: str, changes: Tuple[Change, ...]) -> Applied:
-        self._journal.end(state, self._request.tune.who, changes)
+        """Raises JournalError: the disk does not take how it ended; the next run finds it cut short."""
+        try:
+            self._journal.end(state, self._request.tune.who, changes)
+        except OSError as error:
+            what = "what was written stands, and the journal cannot take how it ended: " + in_words(error)
+            raise JournalError(what, "make room; then `tune rollback` takes it back") from None
         return Applied(changes, journal.load(self._host, self._journal.id).told())
 
 

@@ -68,14 +68,14 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
 def unfinished(host: Host) -> Optional[str]:
     """What to do first where a transaction has not ended; None: nothing, or root alone may know."""
     try:
-        name = journal.open_id(host)
-        log = journal.load(host, name) if name else None
+        log = journal.opened(host)
     except journal.JournalError as error:
-        return str(error)
+        return "{}: {}".format(error, error.hint)
     except OSError:  # whoever plans needs no root; whoever applies cannot write then
         return None
     if log is None or log.state not in ("open", "unconfirmed"):  # it ended, and was killed then
         return None
+    name = log.begin.id
     if log.state == "unconfirmed":
         return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
     return "{} by {} was cut short: `tune rollback` takes back what it did".format(name, log.begin.who)

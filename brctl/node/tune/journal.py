@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 from ..codec import InvalidReportError, decode, encode
 from ..host import Host
@@ -96,7 +96,11 @@ class Log(NamedTuple):
 
 
 class JournalError(Exception):
-    """A journal cannot be read, or there is no such transaction."""
+    """A journal cannot be read, or there is no such transaction; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: Optional[str] = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class Journal:
@@ -139,8 +143,13 @@ def begin(host: Host, request: Request, connection: Optional[str] = None) -> Jou
     while name in taken:
         name, number = "{}-{}".format(stamp, number), number + 1
     journal = Journal(host, name)
-    journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
-    host.replace(MARKER, (name + "\n").encode(), 0o600)
+    try:
+        journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
+        host.replace(MARKER, (name + "\n").encode(), 0o600)
+    except OSError:
+        with contextlib.suppress(OSError):  # what is left says nothing, or that it is open
+            host.remove(journal._path)
+        raise
     return journal
 
 
@@ -160,9 +169,14 @@ def names(host: Host) -> Tuple[str, ...]:
     return tuple(sorted((name[: -len(".jsonl")] for name in files), key=_age))
 
 
-def open_id(host: Host) -> Optional[str]:
-    """The transaction that has not ended, if there is one. Raises OSError."""
-    return (host.read(MARKER) or "").strip() or None
+def opened(host: Host) -> Optional[Log]:
+    """The transaction that has not ended, if there is one. Raises JournalError: it cannot be read; OSError."""
+    name = (host.read(MARKER) or "").strip()
+    try:
+        return load(host, name) if name else None
+    except JournalError as error:
+        why = "{} says that one has not ended, and {}".format(MARKER, error)
+        raise JournalError(why, "look at what it changed by hand, then remove that file") from None
 
 
 def load(host: Host, name: str) -> Log:
@@ -170,17 +184,30 @@ def load(host: Host, name: str) -> Log:
     data = host.read_bytes("{}/{}.jsonl".format(FOLDER, name)) if "/" not in name else None
     if data is None:
         raise JournalError("there is no transaction {}".format(name))
+    return _loaded(name, data)
+
+
+def _loaded(name: str, data: bytes) -> Log:
+    """Raises JournalError."""
     try:
         return _log(list(_records(data)))
     except (InvalidReportError, ValueError, KeyError, IndexError) as error:
         raise JournalError("{}/{}.jsonl cannot be read: {}".format(FOLDER, name, error)) from None
 
 
-def logs(host: Host) -> Iterator[Log]:
-    """All that can be read, newest first. Raises OSError."""
+def logs(host: Host, broken: Optional[Callable[[JournalError], None]] = None) -> Iterator[Log]:
+    """All that can be read, newest first; `broken` is told of each that cannot. Raises OSError."""
     for name in reversed(names(host)):
-        with contextlib.suppress(JournalError):  # one that is broken hides no other
-            yield load(host, name)
+        data = host.read_bytes("{}/{}.jsonl".format(FOLDER, name)) or b""
+        if b"\n" not in data:  # it was cut short before it began
+            continue
+        try:
+            log = _loaded(name, data)
+        except JournalError as error:  # it hides no other
+            if broken:
+                broken(error)
+            continue
+        yield log
 
 
 def boot_id(host: Host) -> str:

@@ -26,7 +26,7 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     Raises JournalError: there is none, or it cannot be read; OSError: nor can the journal be written.
     """
     log = journal.load(host, name) if name else _newest(host)
-    if log.state == "rolled back":
+    if log.state == "rolled back" and not log.entries:  # what somebody else had changed can be ours again
         raise JournalError("{} was rolled back already".format(log.begin.id))
     record, places = journal.resumed(host, log), Places(host)
     undone = _undo_all(places, record, log.entries, log.in_flight)
@@ -60,14 +60,18 @@ def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[
 
 
 def _newest(host: Host) -> Log:
-    opened = journal.open_id(host)
-    log = journal.load(host, opened) if opened else None
+    log = journal.opened(host)
     if log and log.state in ("open", "unconfirmed"):  # else it was killed when it had ended
         return log
-    for log in journal.logs(host):
+    for log in journal.logs(host, _refuse_to_skip):
         if log.entries and log.state != "rolled back" and log.begin.who != BOOT:
             return log
     raise JournalError("there is nothing to roll back")
+
+
+def _refuse_to_skip(error: JournalError) -> None:
+    """An older one is not the newest. Raises JournalError."""
+    raise JournalError(str(error), "an older one is taken back by its ID: `brctl tune rollback ID`")
 
 
 def _undo_all(

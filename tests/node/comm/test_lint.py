@@ -36,7 +36,8 @@ def told(found: Tuple[Finding, ...]) -> List[Tuple[str, Status]]:
         ("NCCL_IB_TIMEOUT=60", "comm-number", Status.WARN, "1 to 31, or leave it out"),
         ("NCCL_IB_TIMOUT=22", "comm-name", Status.WARN, "write NCCL_IB_TIMEOUT"),
         ("NCCL_XYZZY=1", "comm-name", Status.WARN, "leave it out, or see the notes of your NCCL"),
-        ("BR_COMM_BACKEND=npo", "comm-name", Status.WARN, "see what NCCL_BACKEND does"),
+        ("BR_COMM_BUFFSIZE=npo", "comm-name", Status.WARN, "see what NCCL_BUFFSIZE does"),
+        ("BR_COMM_BACKEND=npo", "comm-name", Status.WARN, "leave it out, unless a library of yours reads it"),
         ("NCCL_ALGO=Ring", "comm-debugging", Status.WARN, "leave it out when the fault is found"),
         ("NCCL_DEBUG=TRACE", "comm-debugging", Status.INFO, "leave it out when the fault is found"),
         ("NCCL_BUFFSIZE=4096", "comm-buffer", Status.CRIT, "leave it out: 4 MiB is NCCL's own"),
@@ -53,12 +54,12 @@ def test_text(text: str, rule: str, status: Status, remedy: str) -> None:
 
 def test_a_gibibyte_is_one_byte_and_would_cost_what_it_costs() -> None:
     (found,) = judge("NCCL_BUFFSIZE=1G")
-    assert found.summary == "NCCL reads '1G' as 1: it knows no units and stops at 'G'"
+    assert found.summary == "NCCL_BUFFSIZE: NCCL reads '1G' as 1: it knows no units and stops at 'G'"
     assert found.remedy == (
         "leave it out: a true 1G would cost 16 to 32 GiB of GPU memory for each communicator, at 16 to 32 channels"
     )
     (found,) = judge("NCCL_BUFFSIZE=1073741824")
-    assert (found.status, found.summary[:24]) == (Status.WARN, "costs 16 to 32 GiB of GP")
+    assert (found.status, found.summary[:33]) == (Status.WARN, "NCCL_BUFFSIZE: costs 16 to 32 GiB")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,8 @@ def test_conf_is_read_letter_by_letter() -> None:
 
 def test_twice() -> None:
     text = "NCCL_IB_TIMEOUT=20\nNCCL_IB_TIMEOUT=22\n"
-    assert judge(text)[0].summary == "set twice, and '22' of line 2 wins"
-    assert judge(text, conf=True)[0].summary == "set twice, and '20' of line 1 wins"
+    assert judge(text)[0].summary == "NCCL_IB_TIMEOUT: set twice, and '22' of line 2 wins"
+    assert judge(text, conf=True)[0].summary == "NCCL_IB_TIMEOUT: set twice, and '20' of line 1 wins"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,9 @@ def test_gid(seen: See, value: str, status: Status) -> None:
 
 def test_gid_that_is_not_there(seen: See) -> None:
     (found,) = judge("NCCL_IB_GID_INDEX=99", seen("hgx-b200"))
-    assert found.summary.startswith("GID 99 is not one of RoCE v2 that is routed, but empty, on mlx5_0, mlx5_1,")
+    assert found.summary.startswith(
+        "NCCL_IB_GID_INDEX: GID 99 is not one of RoCE v2 that is routed, but empty, on mlx5_0, mlx5_1,"
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,3 +191,11 @@ def test_what_is_rendered_lints_clean(seen: See, machine: str, framework: str) -
     text = "\n".join(shell(render(seen(machine), Expected(), comm).variables))
     found = judge(text, seen(machine), framework=framework, dscp=26)
     assert [finding.status for finding in found] == [Status.PASS]
+
+
+def test_what_is_computed_is_named_and_not_judged() -> None:
+    text = "export NCCL_IB_GID_INDEX=${GID:-3} NCCL_BUFFSIZE=$((1 << 30))\nexport NCCL_BUFFSIZE=$B NCCL_IB_TIMOUT=$T"
+    assert told(judge(text + " CUDA_DEVICE_MAX_CONNECTIONS=$C", framework="megatron-tp")) == [
+        ("comm-name", Status.WARN),
+        *[("comm-computed", Status.INFO)] * 5,
+    ]

@@ -28,10 +28,35 @@ def pairs(found: Tuple[Setting, ...]) -> List[Tuple[str, str]]:
         ("  - name: NCCL_A\n    valueFrom: {}", []),
         ("NCCL_A='open", [("NCCL_A", "'open")]),
         ("--nccl=1 1X=2 echo", []),
+        ("export NCCL_A=0;export NCCL_B=100", [("NCCL_A", "0"), ("NCCL_B", "100")]),
+        ("(NCCL_A=1 ./x && NCCL_B=2 ./y)", [("NCCL_A", "1"), ("NCCL_B", "2")]),
+        ("docker run -e NCCL_A=1 --env=NCCL_B=2 image", [("NCCL_A", "1"), ("NCCL_B", "2")]),
+        ("echo 'export NCCL_A==mlx5_0'", [("NCCL_A", "=mlx5_0")]),
+        ("#SBATCH --export=ALL,NCCL_A=1", [("NCCL_A", "1")]),
+        ('export NCCL_A="a,b" \\\n  NCCL_B=1 \\\n', [("NCCL_A", "a,b"), ("NCCL_B", "1")]),
+        ("# a comment \\\nNCCL_A=1", [("NCCL_A", "1")]),
+        ("export NCCL_A=1 NCCL_B=2\nunset NCCL_A", [("NCCL_B", "2")]),
+        ("unset NCCL_A\nexport NCCL_A=1", [("NCCL_A", "1")]),
+        ("export NCCL_A=1\nif x; then\n  unset NCCL_A\nfi", [("NCCL_A", "1")]),
     ],
 )
 def test_of_shell(text: str, found: List[Tuple[str, str]]) -> None:
     assert pairs(of_shell(text)) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NCCL_A=$(ip route | awk '{print $5}')",
+        "NCCL_A=$((4 * 1024))",
+        "NCCL_A=${A:-3}",
+        "NCCL_A=`hostname`",
+        "- name: NCCL_A\n  value: $(GID)",
+    ],
+)
+def test_what_a_shell_computes_is_not_known(text: str) -> None:
+    (found,) = of_shell(text)
+    assert (found.name, found.computed) == ("NCCL_A", True)
 
 
 def test_lines_are_counted_from_one() -> None:
@@ -40,7 +65,7 @@ def test_lines_are_counted_from_one() -> None:
 
 def test_of_conf_is_letter_by_letter() -> None:
     found = of_conf('NCCL_A= 1\n#NCCL_B=2\nNCCL_C\n NCCL_D="3"\r\n')
-    assert pairs(found) == [("NCCL_A", " 1"), (" NCCL_D", '"3"')]
+    assert pairs(found) == [("NCCL_A", " 1"), (" NCCL_D", '"3"\r')]
     assert found[1].line == 4
 
 

@@ -73,9 +73,31 @@ def test_append_makes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_takes_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "write", lambda *_: 1)
-    with pytest.raises(OSError, match="only a part was written"):
-        Local().append(str(tmp_path / "j"), b"12\n")
+    path, write = tmp_path / "j", os.write
+    Local().append(str(path), b"1\n")
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:1]))
+    with pytest.raises(OSError, match="No space left on device"):
+        Local().append(str(path), b"12\n")
+    assert path.read_bytes() == b"1\n"  # and the next line is no part of this one
+
+
+@pytest.mark.parametrize("read", ["read", "read_bytes"])
+def test_a_pipe_is_not_waited_for(read: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        getattr(Local(), read)(str(tmp_path / "pipe"))
+
+
+def test_of_a_link_the_file_is_removed_and_no_device(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    Local().replace(str(link), b"1")
+    assert target.read_bytes() == b"1"
+    Local().remove(str(link))
+    assert (link.is_symlink(), target.exists()) == (True, False)
+    target.mkdir()
+    with pytest.raises(OSError, match="no regular file"):
+        Local().remove(str(link))
 
 
 def test_a_lock_is_held_by_one_and_names_him(tmp_path: Path) -> None:

@@ -332,8 +332,76 @@ def test_atomic_holds_for_what_lasts_too(use: Any, tell: Ask, machines: Machines
     assert [call for call in machines.calls if call.startswith("run owner")] == ["run owner reload"] * 2
 
 
+def refuses(machines: Machines, monkeypatch: pytest.MonkeyPatch, method: str, when: Callable[[Any, Any], bool]) -> None:
+    """The disk is full for these calls."""
+    load = machines.load
+
+    def loaded() -> Machine:
+        machine = load()
+        call = getattr(machine, method)
+
+        def calling(path: str, data: bytes, *more: Any) -> None:
+            if when(path, data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+            call(path, data, *more)
+
+        monkeypatch.setattr(machine, method, calling)
+        return machine
+
+    monkeypatch.setattr(machines, "load", loaded)
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_file_that_is_refused_after_its_live_value(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch, atomic: bool
+) -> None:
+    refuses(machines, monkeypatch, "replace", lambda path, _: path == "/etc/x.conf")
+
+    def plan(scene: Scene) -> Sequence[Step]:
+        live = [(key, (scene.host.read("/sys/" + key) or "").strip()) for key in "ab"]
+        shared = (file("/etc/x.conf", "a b\n"),)
+        steps = [(Change("one", HOST, key, Outcome.OK, "2", now), key, now) for key, now in live]
+        return [Step(change, (knob("/sys/" + key, "2"),) if now != "2" else (), shared) for change, key, now in steps]
+
+    use(one=plan)
+    done = tell("tune-apply", persist=True, atomic=atomic)
+    assert [change.live for change in done.changes] == (["1", "1"] if atomic else ["2", "2"])
+    assert sorted(filter(None, (change.reason for change in done.changes))) == sorted(
+        ["another change failed, and --atomic was given", "no space left on the device"]
+        if atomic
+        else ["it is so now, and will not last: no space left on the device", "no space left on the device"]
+    )
+
+
+def test_a_journal_that_cannot_take_the_end(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses(machines, monkeypatch, "append", lambda _, data: data.startswith(b'{"end"'))
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    (error,) = tell("tune-apply").errors
+    assert error.message == (
+        "what was written stands, and the journal cannot take how it ended: no space left on the device"
+    )
+    assert error.hint == "make room; then `tune rollback` takes it back"
+    monkeypatch.undo()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The way back
+
+
+def test_where_the_newest_cannot_be_read_no_older_one_is_taken_back(use: Any, tell: Ask, machines: Machines) -> None:
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    name = tell("tune-apply").transactions[0].id
+    machines.overlay.write(journal.FOLDER + "/99990101-000000.jsonl", "broken\n")
+    (error,) = tell("tune-rollback").errors
+    assert error.message.startswith("/var/lib/brctl/tune/99990101-000000.jsonl cannot be read: ")
+    assert error.hint == "an older one is taken back by its ID: `brctl tune rollback ID`"
+    assert machines.load().read("/sys/a") == "2\n"
+    history = tell("tune-history")
+    assert [it.id for it in history.transactions] == [name]
+    assert history.notes[0].startswith("/var/lib/brctl/tune/99990101-000000.jsonl cannot be read: ")
+    assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "restored")]
 
 
 def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machines: Machines) -> None:
@@ -345,6 +413,11 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     assert (back.changes[1].before, back.changes[1].live, back.changes[1].wanted) == ("2", "7", "1")
     assert back.changes[1].reason == "changed since: we set 2, it is 7, before us it was 1"
     assert machines.load().read("/sys/a") == "7\n"
+    assert tell("tune-rollback").errors[0].message == "there is nothing to roll back"
+    assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "conflict")]
+    machines.overlay.write("/sys/a", "2\n")  # as where a later transaction is rolled back
+    assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "restored")]
+    assert machines.load().read("/sys/a") == "1\n"
     assert tell("tune-rollback", transaction=name).errors[0].message == "{} was rolled back already".format(name)
 
 
@@ -488,7 +561,11 @@ def test_one_that_is_cut_short_comes_first(use: Any, tell: Ask, machines: Machin
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
     name = tell("tune-apply").transactions[0].id
     machines.overlay.write(journal.MARKER, "gone\n")
-    assert tell("tune-plan").notes == ("there is no transaction gone",)
+    hint = "look at what it changed by hand, then remove that file"
+    why = journal.MARKER + " says that one has not ended, and there is no transaction gone"
+    assert tell("tune-plan").notes == (why + ": " + hint,)
+    for action in ("tune-rollback", "tune-confirm"):
+        assert [(error.message, error.hint) for error in tell(action).errors] == [(why, hint)]
     machines.overlay.write(journal.MARKER, name + "\n")  # it had ended
     assert tell("tune-plan").notes == ()
 

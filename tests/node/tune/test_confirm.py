@@ -92,7 +92,7 @@ def test_a_guard_that_does_not_start(ask: Ask, host: Machine, guards: Guards) ->
     (error,) = ask(host, "tune-apply", allow_mgmt=True, **WANTED).errors
     words = "nothing was touched: the guard that would take the change back does not start: systemd-run: no bus"
     assert (error.message, host.read(MTU.format(LINK))) == (words, "1500\n")
-    assert (states(host), journal.open_id(host)) == (["rolled back"], None)
+    assert (states(host), journal.opened(host)) == (["rolled back"], None)
 
 
 def test_it_waits_and_lasts_once_it_is_confirmed(ask: Ask, host: Machine, guards: Guards) -> None:
@@ -153,7 +153,7 @@ def test_what_fails_needs_no_confirmation(
     monkeypatch.setattr(host, "write", refuse)
     report = ask(host, "tune-apply", allow_mgmt=True, atomic=atomic, **WANTED)
     assert told(report) == [(LINK, Outcome.REFUSED, "in use (EBUSY)")]
-    assert (guards.heard, journal.open_id(host)) == (["start", "done"], None)
+    assert (guards.heard, journal.opened(host)) == (["start", "done"], None)
 
 
 def test_the_connection_that_brought_the_change_proves_nothing(

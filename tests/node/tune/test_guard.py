@@ -83,7 +83,7 @@ def test_it_is_taken_back(host: Machine, begun: journal.Journal) -> None:
     guard.take_back(host, begun.id)
     log = journal.load(host, begun.id)
     assert (host.read(MTU), log.state, log.end and log.end.who) == ("9000\n", "rolled back", "brctl's guard")
-    assert journal.open_id(host) is None
+    assert journal.opened(host) is None
 
 
 def test_what_was_confirmed_at_the_last_moment_stays(host: Machine, begun: journal.Journal) -> None:

@@ -1,7 +1,8 @@
 """The journal: what a record is, and what becomes of one that was cut short or is broken."""
 
+import errno
 import time
-from typing import Any, List
+from typing import Any, List, Optional
 
 import pytest
 
@@ -23,13 +24,18 @@ def begin(machine: Machine) -> journal.Journal:
     return journal.begin(machine, Request("n", "tune-apply", tune=Tuning(who="op", config_hash="c")))
 
 
+def opened_id(machine: Machine) -> Optional[str]:
+    log = journal.opened(machine)
+    return log.begin.id if log else None
+
+
 def text(machine: Machine, name: str) -> str:
     return machine.read("{}/{}.jsonl".format(journal.FOLDER, name)) or ""
 
 
 def test_what_is_written_reads_back(machine: Machine) -> None:
     record = begin(machine)
-    assert journal.open_id(machine) == record.id
+    assert opened_id(machine) == record.id
     assert [record.write(ENTRY).number, record.write(ENTRY._replace(key="b")).number] == [0, 1]
     log = journal.load(machine, record.id)
     assert (log.state, log.in_flight, [entry.key for entry in log.entries]) == ("open", 1, ["a", "b"])
@@ -39,7 +45,7 @@ def test_what_is_written_reads_back(machine: Machine) -> None:
     log = journal.load(machine, record.id)
     assert (log.state, log.in_flight, log.entries) == ("done", None, (ENTRY,))
     assert (log.told().who, log.told().boot_id, log.told().config_hash) == ("op", "b-1", "c")
-    assert journal.open_id(machine) is None
+    assert journal.opened(machine) is None
 
 
 def test_of_one_that_was_cut_short_the_writes_are_told(machine: Machine) -> None:
@@ -57,7 +63,7 @@ def test_of_one_that_was_cut_short_the_writes_are_told(machine: Machine) -> None
 def test_one_that_waits_stays_open(machine: Machine) -> None:
     record = begin(machine)
     record.end("unconfirmed", "op", ())
-    assert journal.open_id(machine) == record.id
+    assert opened_id(machine) == record.id
 
 
 def test_two_in_one_second_have_two_names(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +104,20 @@ def test_what_is_no_transaction(machine: Machine, name: str, lines: Any, why: st
     with pytest.raises(journal.JournalError, match=why):
         journal.load(machine, name)
     good = begin(machine).id
-    assert [log.begin.id for log in journal.logs(machine)] == [good]  # a broken one hides no other
+    told: List[str] = []
+    logs = journal.logs(machine, lambda error: told.append(str(error)))
+    assert [log.begin.id for log in logs] == [good]  # a broken one hides no other
+    assert len(told) == bool(lines)  # an empty one is of a run that was killed before it began
+
+
+def test_a_disk_that_is_full_when_it_begins(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(machine, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        begin(machine)
+    assert journal.names(machine) == ()
 
 
 def test_locked_clocks_are_those_of_this_boot(machine: Machine, memory: Any) -> None:

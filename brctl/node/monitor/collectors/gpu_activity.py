@@ -7,6 +7,7 @@ the driver counts, as the share of the time since the last look that they slowed
 
 from typing import Optional
 
+from ...accel.nvml_words import EVENT_REASONS
 from ...gpu_facts import GpuActivity
 from .. import GPU_LABELS, Collector, Kind, Reading, Readings, WatchedGpu
 from ..previous import Previous
@@ -52,16 +53,8 @@ _SHARE = _made.gauge(
     "fields 74, 269 to 271 (251 to 253 in branch 575)",
     "reason",
 )
-_REASONS = (
-    "gpu_idle",
-    "applications_clocks_setting",
-    "sw_power_cap",
-    "hw_slowdown",
-    "sync_boost",
-    "sw_thermal_slowdown",
-    "hw_thermal_slowdown",
-    "hw_power_brake_slowdown",
-)
+_REASONS = EVENT_REASONS[: EVENT_REASONS.index("hw_power_brake_slowdown") + 1]
+"""The later ones are of displays and of consumer boards."""
 _COUNTED = ("sw_power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
 

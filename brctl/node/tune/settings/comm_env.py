@@ -27,7 +27,7 @@ _ID, _KEY = "comm-env", "block of brctl"
 def plan(scene: Scene) -> Iterator[Step]:
     if not scene.comm.declared or not scene.seen.gpus:
         return
-    subject = Subject("file", CONF, CONF)
+    subject = Subject("file", CONF, "nccl.conf")
     change = Change(_ID, subject, _KEY, Outcome.OK, source=SOURCE)
     found = render(scene.seen, scene.expected, scene.comm, default_route(scene.host))
     if found.refused:
@@ -37,8 +37,10 @@ def plan(scene: Scene) -> Iterator[Step]:
     old = "" if held is None else held.decode("latin-1")
     new, kept = managed(old, found.variables)
     names = [each.name for each in found.variables if each.value is not None and each.name.startswith("NCCL_")]
-    effects = ("left as the operator wrote it: " + ", ".join(kept),) if kept else ()
-    wanted = ", ".join(name for name in names if name not in kept) or "nothing"
+    ours = [name for name in names if name not in kept]
+    told = (("written", ours), ("left as the operator wrote it", kept))
+    effects = tuple("{}: {}".format(what, ", ".join(these)) for what, these in told if these)
+    wanted = "{} variable{}".format(len(ours), "" if len(ours) == 1 else "s")
     state = "as wanted" if new == old else "other" if held is not None else "no file"
     change = change._replace(wanted=wanted, live=state, boot=state, boot_source=CONF, effects=effects)
     yield Step(change, () if new == old else (Write(Place("file", CONF), new),))

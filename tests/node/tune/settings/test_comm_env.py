@@ -40,7 +40,8 @@ def test_written_and_taken_back() -> None:
     host = load("hgx-b200", "n1")
     planned = only(ask("tune-plan"))
     assert (planned.outcome, planned.live) == (Outcome.PENDING, "no file")
-    assert planned.wanted == "NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_IB_GID_INDEX, NCCL_IB_TC"
+    assert planned.wanted == "4 variables"
+    assert planned.effects == ("written: NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_IB_GID_INDEX, NCCL_IB_TC",)
     assert only(ask("tune-apply")).outcome is Outcome.CHANGED
     assert host.read(CONF) == BLOCK
     assert only(ask("tune-plan")).outcome is Outcome.OK
@@ -51,7 +52,10 @@ def test_written_and_taken_back() -> None:
 def test_the_operators_lines_stay_and_win() -> None:
     host = load("hgx-b200", "n1")
     host.replace(CONF, b"# \xff mine\nNCCL_IB_TC=96\n")
-    assert only(ask("tune-plan")).effects == ("left as the operator wrote it: NCCL_IB_TC",)
+    assert only(ask("tune-plan")).effects == (
+        "written: NCCL_IB_HCA, NCCL_SOCKET_IFNAME, NCCL_IB_GID_INDEX",
+        "left as the operator wrote it: NCCL_IB_TC",
+    )
     ask("tune-apply")
     assert host.read_bytes(CONF) == b"# \xff mine\nNCCL_IB_TC=96\n" + BLOCK.replace("NCCL_IB_TC=104\n", "").encode()
     ask("tune-rollback")
