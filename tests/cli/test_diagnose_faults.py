@@ -5,16 +5,16 @@ benchmarks/diagnose.py runs all of it, and prints precision, recall and top-k; h
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from brctl.mock import machines
+from brctl.mock import machines as mocked
 from brctl.mock.harm import rails
+from brctl.mock.machines import _decode as decoded
 from brctl.mock.machines import idle_faults, load, names
 from brctl.node.agent import answer
 from brctl.node.report import Finding, Status
@@ -98,8 +98,8 @@ NIC_CAUSES = {
     "no-numa": "nic-affinity",
 }
 """Of each fault of a rail, the check whose finding is its cause."""
-NOT_OF_INFINIBAND = ("mtu-odd",)
-"""The MTU of the interface says nothing about RDMA there."""
+NOT_OF_INFINIBAND = ("mtu-odd", "congested")
+"""The MTU of the interface says nothing about RDMA there, and marks and their answers are RoCE's."""
 ON_ONE_NUMA_NODE = ("h100-mig", "vgpu-guest")
 """There are no pages to move there."""
 AMONG_SIBLINGS = ("no-persistence", "link-down")
@@ -142,17 +142,13 @@ def singles(seed: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
 
 def _on_rails(machine: str, chance: random.Random) -> Iterator[Trial]:
     """Each fault of a rail, on one by chance."""
-    found = rails(_decode(machine)["files"])
+    found = rails(decoded(str(Path(mocked.__file__).with_name("machines") / f"{machine}.json"))["files"])
     for fault, cause in NIC_CAUSES.items() if len(found) > 2 else ():
         place = chance.randrange(len(found))
         spec = f"{machine}+nic{place}-{fault}"
         of_infiniband = found[place].nic.startswith("ib") and fault in NOT_OF_INFINIBAND
         if not idle_faults(spec) and not of_infiniband:
             yield Trial(spec, frozenset({(cause, found[place].nic)}))
-
-
-def _decode(machine: str) -> Any:
-    return json.loads(Path(machines.__file__).with_name("machines").joinpath(f"{machine}.json").read_text())
 
 
 def pairs(seed: int, number: int, machines: Sequence[str] = names()) -> Iterator[Trial]:
