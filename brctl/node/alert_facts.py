@@ -46,7 +46,7 @@ class Rule(NamedTuple):
     window_s: float = 0.0
     other: Optional[str] = None
     unless: Optional[str] = None
-    """A series that tells it better: where a part has that, this rule says nothing of the part."""
+    """A series that tells it better, or excuses it: of a part where that is measured and not 0, nothing is said."""
     only: Tuple[Matcher, ...] = ()
     hold_s: float = 0.0
     """So long it must be so before it fires."""
@@ -105,6 +105,8 @@ class Alert(NamedTuple):
     """When that was read."""
     missing_since: Optional[float] = None
     """Since when there has been no value; it neither fires nor ends meanwhile."""
+    silent: bool = False
+    """That has been told."""
     points: Tuple[Point, ...] = ()
     """What the rule's window still holds."""
     severity: Severity = Severity.WARNING
