@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from ..node.alert_facts import Label, Rule, Severity
+from ..node.alert_facts import Label, Rule, Severity, Sink
 from ..node.monitor.alert_rules import DEFAULTS
 from ..node.report import Series
 from .mistake import Mistake
@@ -25,14 +25,6 @@ _DEFAULTS = {default.rule.id: default.rule for default in DEFAULTS}
 
 class LevelError(RefusedError):
     """A threshold that does not suit its series."""
-
-
-class Sink(NamedTuple):
-    """Where exec and webhook go; it never leaves the admin host."""
-
-    rule: str
-    command: tuple[str, ...] = ()
-    url: str | None = None
 
 
 class Alerting(NamedTuple):

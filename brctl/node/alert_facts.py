@@ -147,6 +147,8 @@ class Outcome(Enum):
 
     PROPOSED = "proposed"
     """Dry run, or it is for a person to do; `result` says what."""
+    BEGUN = "begun"
+    """It is under way; another record of its id will say what came of it."""
     DONE = "done"
     UNCHANGED = "unchanged"
     """It was so before."""
@@ -174,3 +176,11 @@ class ActionRecord(NamedTuple):
     undone_at: Optional[float] = None
     undone: Optional[str] = None
     """How it was undone: `cleared`, `exit`, `guard`, `superseded`."""
+
+
+class Sink(NamedTuple):
+    """What `exec` or `webhook` of a rule needs. It is of the admin host, and is sent to no node."""
+
+    rule: str
+    command: Tuple[str, ...] = ()
+    url: Optional[str] = None

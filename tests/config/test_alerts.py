@@ -95,7 +95,6 @@ BAD = {
     "gpu_hot: {action: exec}": "alerting.gpu_hot: action exec needs a command",
     "gpu_hot: {action: webhook}": "alerting.gpu_hot: action webhook needs a url",
     'gpu_hot: {url: "http://x/"}': "alerting.gpu_hot: url is of action webhook alone",
-    "gpu_hot: {action: exec, command: []}": "alerting.gpu_hot: action exec needs a command",
     "gpu_hot: {}, gpu-hot: {}": "alerting.gpu-hot: gpu-hot is the same alert as gpu_hot",
 }
 
