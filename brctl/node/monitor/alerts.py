@@ -33,8 +33,9 @@ class Action(Protocol):
     def begin(self, event: Event, rule: Rule) -> ActionRecord:
         """An alert has fired. Must come back soon: what takes long is done elsewhere, and `tick` tells of it."""
 
-    def undo(self, event: Event, rule: Rule) -> Sequence[ActionRecord]:
-        """An alert is over: take back what `begin` did; the records of that, as they now stand."""
+    def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:
+        """An alert is over: take back what `begin` did, perhaps before a restart; `begun` as it now stands, with
+        `undone_at` where it is undone, and whatever else was done."""
 
     def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:
         """After each tick: further steps, and records that have changed."""
