@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..node.codec import loads
-from ..node.frame import Frame
+from ..node.frame import HERE, Frame, pack
 from ..node.monitor.stream import Follower
 from ..node.report import NodeError, Report
 from . import failure
@@ -59,6 +59,8 @@ class _Listening(Conversation):
             return super()._hear(frame)
         else:
             self._on_outcome(self, self.follower.follow(frame.payload))
+            if self.order.request.acting.rules:
+                self._write("stdin", pack(Frame("1", HERE)))
         return self._limit(patience_s(self.order.request.sampling.interval_s))
 
 

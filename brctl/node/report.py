@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
+from .alert_facts import ActionRecord
 from .facts import Inventory
 
 SCHEMA_VERSION = 1
@@ -275,4 +276,6 @@ class Report(NamedTuple):
     series: Tuple[Series, ...] = ()
     """What `samples` are of."""
     samples: Tuple[Sample, ...] = ()
+    actions: Tuple[ActionRecord, ...] = ()
+    """What the node has done by itself since the last tick, or undone: a record replaces an earlier one of its id."""
     schema_version: int = SCHEMA_VERSION

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Optional, Tuple
 
+from .alert_facts import Rule
 from .facts import Inventory
 
 
@@ -165,6 +166,16 @@ class Sampling(NamedTuple):
     """For how long to let go of the GPUs; 0: take an earlier release back."""
 
 
+class Acting(NamedTuple):
+    """What a node does by itself while it streams its samples: it throttles. Nothing where there are no rules."""
+
+    rules: Tuple[Rule, ...] = ()
+    """Those whose action is `throttle`."""
+    who: str = ""
+    lease_s: float = 20.0
+    """So long after it last heard of the one who asked (frame.HERE) a node gives back what it took."""
+
+
 class PairEnd(NamedTuple):
     """One end of a test between two nodes."""
 
@@ -206,3 +217,5 @@ class Request(NamedTuple):
     """What an earlier `diagnose` saw of this node."""
     sampling: Sampling = Sampling()
     pair: Optional[PairEnd] = None
+    acting: Acting = Acting()
+    """For `monitor`."""

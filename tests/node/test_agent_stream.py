@@ -98,15 +98,15 @@ def test_a_reader_that_is_gone_is_no_fault(served: Any) -> None:
 def test_what_a_tick_of_eight_gpus_at_work_takes() -> None:
     """With twelve RDMA ports, sixteen interfaces and the host, all of it moving."""
     sizes: List[int] = []
-    stop = threading.Event()
+    ear = agent._Ear()
 
     def send(payload: bytes) -> None:
         sizes.append(len(pack(Frame("1", payload))))
         if len(sizes) == 13:
-            stop.set()
+            ear.stop.set()
 
     request = Request("n1", "monitor", sampling=Sampling(0.1))
-    agent._stream(load("dgx-h100+busy"), request, stop, send)
+    agent._stream(load("dgx-h100+busy"), request, ear, send)
     head, first, *ticks = sizes
     assert head + first < 4 * MOST_BYTES
     assert max(ticks[2:]) <= MOST_BYTES, sizes

@@ -24,6 +24,8 @@ from .words import shown
 FOLDER = "/var/lib/brctl/tune"
 MARKER = FOLDER + "/open"
 LOCK = "/run/brctl/tune.lock"
+THROTTLE = "throttle"
+"""The action of a transaction that is open for as long as GPUs are throttled (throttle.py)."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LONGEST = 65536
 """Characters of a value that is kept as it is. Of a longer one that we wrote, its SHA-256 is enough."""
