@@ -96,8 +96,8 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     """Within one schema version fields are only added: a failure here is a broken promise, unless it is an addition."""
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
-        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "changes", "transactions",
-        "environment", "bundle", "series", "samples", "actions", "schema_version",
+        "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "endpoints", "pair",
+        "environment", "changes", "transactions", "bundle", "series", "samples", "actions", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",

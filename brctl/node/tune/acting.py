@@ -95,5 +95,5 @@ class Actor:
             if event.what is Happening.FIRED:
                 done.append(self._throttle.begin(event, rule))
             elif event.what is Happening.RESOLVED:
-                done += self._throttle.undo(event, rule)
+                done += self._throttle.undo(event)
         return [*done, *self._throttle.tick(self._alerts, tick.at)]

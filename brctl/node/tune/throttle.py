@@ -54,7 +54,7 @@ class _Lowered(NamedTuple):
 
 
 class Throttle:
-    """The Action `throttle` of one node, for one thread."""
+    """The action of one node, for one thread."""
 
     name = "throttle"
 
@@ -97,7 +97,7 @@ class Throttle:
         self._news.pop(name, None)
         return case.record
 
-    def undo(self, event: Event, rule: Rule) -> Sequence[ActionRecord]:  # noqa: ARG002  # as every Action has it
+    def undo(self, event: Event) -> Sequence[ActionRecord]:
         """An alert is over; the limit is given back when no other holds it, and LEAST_S after the last step."""
         case = self._cases.get(event.alert.key)
         if case:
