@@ -112,3 +112,11 @@ def shown(value: Optional[float], unit: str) -> str:
 
 
 _UNITS = {"celsius": "C", "watts": "W", "seconds": "s"}
+
+
+def duration(seconds: float) -> str:
+    """`10m`, `90s`, `1d`; whole milliseconds."""
+    for unit, worth in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds and seconds % worth == 0:
+            return "{:.0f}{}".format(seconds / worth, unit)
+    return "{:.0f}s".format(seconds) if seconds == int(seconds) else "{:.0f}ms".format(seconds * 1000)
