@@ -73,6 +73,8 @@ class Throttle:
         self._record: Optional[Journal] = None
         self._guard: Optional[guard.Guard] = None
         self._changes: List[Change] = []
+        self._doubt = False
+        """A write of the transaction may have been done, or not."""
         self._lock = contextlib.ExitStack()
 
     def begin(self, event: Event, rule: Rule) -> ActionRecord:
@@ -122,9 +124,8 @@ class Throttle:
     def close(self, why: str = "exit") -> Sequence[ActionRecord]:
         """Give all back, and forget the alerts. What cannot be given back now is the guard's."""
         self._all_back(time.time(), why)
-        if self._guard:
-            self._guard.give_back()
-        self._end_ours()
+        self._doubt = True
+        self._end()
         self._cases, self._lowered, self._left = {}, {}, set()
         return self._told()
 
@@ -154,7 +155,11 @@ class Throttle:
         held = self._lowered.get(uuid)
         try:
             with self._writing():
-                held = self._lowered[uuid] = self._make_step(uuid, held, at)
+                try:
+                    held = self._lowered[uuid] = self._make_step(uuid, held, at)
+                finally:
+                    if not self._lowered:
+                        self._end()
         except _RefusedError as refused:
             if held:
                 self._lowered[uuid] = held._replace(at=at)
@@ -163,7 +168,8 @@ class Throttle:
         self._tell(uuid, outcome=Became.DONE, what=_step(held), result="")
 
     def _make_step(self, uuid: str, held: Optional[_Lowered], at: float) -> _Lowered:
-        """Raises _RefusedError, WriteError, OSError and what _transaction raises."""
+        """Raises what _writing makes a _RefusedError of."""
+        self._claim()
         places, place = Places(self._host), Place("gpu", uuid, "power_limit")
         limits = places.limits(uuid)
         live, floor = limits.power_limit_watts, _floor(limits)
@@ -185,9 +191,11 @@ class Throttle:
             if not same(place, places.read(place), wanted):
                 raise WriteError("it was set to {} W, and is not so".format(wanted))
         except WriteError:
-            with contextlib.suppress(WriteError):  # else the journal has it, and the guard will see
+            self._doubt = True
+            with contextlib.suppress(WriteError):
                 if same(place, places.read(place), before):
                     record.undone(entry.number)
+                    self._doubt = False
             raise
         if held:
             record.undone(held.entry.number)
@@ -231,11 +239,8 @@ class Throttle:
         fold = "{} {} {}".format(_SETTING, entry.subject.name, _KEY)
         change = Change(_SETTING, entry.subject, _KEY, outcome, wanted=own, live=now, before=ours, fold=fold)
         self._changes.append(change)
-        if self._lowered or self._record is None:
-            return
-        if journal.open_id(self._host) == self._record.id:
-            self._record.end("rolled back", self._who, tuple(self._changes))
-        self._end_ours()
+        if not self._lowered:
+            self._end()
 
     def _all_back(self, at: float, why: str) -> None:
         for uuid in tuple(self._lowered):
@@ -281,43 +286,44 @@ class Throttle:
         except (WriteError, JournalError, detached.NotStartedError) as error:
             raise _RefusedError(str(error)) from None
 
+    def _is_open(self) -> bool:
+        return self._record is not None and journal.open_id(self._host) == self._record.id
+
+    def _claim(self) -> None:
+        """Be the one who throttles here. What an earlier one has left open, whose guard is gone too, is taken back
+        first; anything else that is open is not ours to end."""
+        if self._is_open():
+            return
+        self._end()
+        self._lock.enter_context(self._host.lock(LOCK, self._who))
+        name = journal.open_id(self._host)
+        log = journal.load(self._host, name) if name else None
+        unfinished = engine.unfinished(self._host)
+        if log and log.begin.request.action == journal.THROTTLE and log.state == "open":
+            undo.rollback(self._host, log.begin.id, self._who)
+        elif unfinished:
+            raise _RefusedError(unfinished)
+
     def _transaction(self) -> Journal:
-        """The one that is open, or a new one with a guard. Raises _RefusedError, BusyError, OSError, JournalError,
-        NotStartedError."""
-        if self._record and journal.open_id(self._host) == self._record.id:
+        """The one that is open, or a new one with a guard."""
+        if self._record:
             return self._record
         reason = detached.dies_with_us(self._host)
         if reason:
             raise _RefusedError("nothing would be left to give the limit back, as " + reason)
-        self._end_ours()
-        self._lock.enter_context(self._host.lock(LOCK, self._who))
-        try:
-            self._take_over()
-            asked = Request(self._node, journal.THROTTLE, tune=Tuning(who=self._who))
-            self._record = journal.begin(self._host, asked)
-            self._guard = guard.Guard(self._host, self._record.id, self._deadline_s)
-        except BaseException:
-            if self._record:
-                self._record.end("rolled back", self._who, ())
-            self._end_ours()
-            raise
+        asked = Request(self._node, journal.THROTTLE, tune=Tuning(who=self._who))
+        self._record = journal.begin(self._host, asked)
+        self._guard = guard.Guard(self._host, self._record.id, self._deadline_s)
         return self._record
 
-    def _take_over(self) -> None:
-        """What one who throttled has left open, whose guard is gone too, is taken back first; anything else that is
-        open is not ours to end."""
-        name = journal.open_id(self._host)
-        log = journal.load(self._host, name) if name else None
-        if log and log.begin.request.action == journal.THROTTLE and log.state == "open":
-            undo.rollback(self._host, log.begin.id, self._who)
-        elif log and engine.unfinished(self._host):
-            raise _RefusedError("{}".format(engine.unfinished(self._host)))
-
-    def _end_ours(self) -> None:
+    def _end(self) -> None:
+        """Nothing is lowered any more: the transaction ends; where a write is in doubt it is the guard's to end."""
+        if self._record and not self._doubt and self._is_open():
+            self._record.end("rolled back", self._who, tuple(self._changes))
         if self._guard:
             with contextlib.suppress(OSError):  # it has ended by itself
-                self._guard.release()
-        self._record, self._guard, self._changes = None, None, []
+                (self._guard.give_back if self._doubt else self._guard.release)()
+        self._record, self._guard, self._changes, self._doubt = None, None, [], False
         self._lock.close()
 
     def _ended_by(self) -> Optional[str]:

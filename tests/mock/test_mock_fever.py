@@ -31,7 +31,8 @@ def test_a_lower_limit_leaves_it_cooler_and_faster() -> None:
 
 
 def hot_by(part: float) -> int:
-    return round((fever(GPU, 0, 60)["temperature_celsius"] - 30) * part)
+    celsius: int = fever(GPU, 0, 60)["temperature_celsius"]
+    return round((celsius - 30) * part)
 
 
 def test_the_seed_decides() -> None:
