@@ -25,6 +25,7 @@ from ..node.codec import InvalidReportError, dumps, loads
 
 _MOST_BYTES = 4 << 20
 """Of the history; what is older stands in history.jsonl.1, and what is older than that nowhere."""
+LONGEST_SILENCE_S = 30 * 86400.0
 K = TypeVar("K")
 
 
@@ -64,11 +65,31 @@ class Kept(NamedTuple):
     """What was begun and is not undone."""
 
 
+class BusyError(Exception):
+    """Another one acts on these alerts."""
+
+
 class Store:
     def __init__(self, config: Path | None, mocked: bool) -> None:
         about = f"{config.resolve() if config else ''}\n{mocked}"
         self._folder = Path(state_folder(), "alerts", hashlib.sha256(about.encode()).hexdigest()[:12])
         self._history = self._folder / "history.jsonl"
+
+    def hold(self) -> None:
+        """Be the only one that acts, until this program ends. Raises BusyError, OSError."""
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        holder = (self._folder / "acting").open("a+")
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder.seek(0)
+            who = holder.read(100).strip()
+            holder.close()
+            raise BusyError(f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}") from None
+        holder.truncate(0)
+        holder.write(f"{os.getpid()}\n")
+        holder.flush()
+        self._holder = holder
 
     def kept(self) -> Kept:
         return self._read("alerts.json", Kept) or Kept()

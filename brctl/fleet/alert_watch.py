@@ -39,15 +39,17 @@ class Watched(NamedTuple):
 class Watch:
     def __init__(
         self, rules: Callable[[str], Sequence[Rule]], actions: Mapping[str, Action], store: Store,
-        trouble: Callable[[str], None],
+        trouble: Callable[[str], None], keep: bool,
     ) -> None:  # fmt: skip
-        """`rules`: those of a node. `actions`: by name. `trouble` is told what hinders the keeping of records, once."""
+        """`rules`: those of a node. `actions`: by name. `trouble` is told what hinders the keeping of records, once.
+        `keep`: what becomes of alerts is kept; else nothing is written."""
         self._rules, self._actions, self._store, self._trouble = rules, actions, store, trouble
+        self._keeps = keep
         kept = store.kept()
         self._alerts: dict[str, tuple[Alert, ...]] = {}
         for alert in kept.alerts:
             self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
-        self._open = {(it.rule, it.node, it.labels): it for it in kept.open}
+        self._open = {(it.rule, it.node, it.labels): it for it in kept.open if keep}
         self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
         self._kept_at = 0.0
         self._troubled = False
@@ -131,6 +133,8 @@ class Watch:
 
     def _keep(self, records: Sequence[ActionRecord], alerts: tuple[Alert, ...], changed: bool, now: float) -> None:
         """Records at once; how alerts stand when one has changed, else now and then."""
+        if not self._keeps:
+            return
         try:
             for one in records:
                 self._store.note(one)

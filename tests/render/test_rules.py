@@ -66,7 +66,7 @@ def test_the_rules_file() -> None:
         "for": "0s",
         "labels": {"severity": "critical"},
         "annotations": {
-            "summary": "GPU {{ $labels.gpu }} of {{ $labels.node }} ({{ $labels.uuid }}) does not answer",
+            "summary": "GPU {{ $labels.gpu }} of {{ $labels.node }} does not answer",
             "runbook": "brctl diagnose explain gpu-responding",
             "runbook_url": "https://example.org/alerts.md#gpu-down",
         },

@@ -61,8 +61,7 @@ _OF_NODES = (
 
 _OF_GPUS = (
     Default(
-        Rule("gpu-down", "brctl_gpu_up", "<", 1, severity=_CRITICAL,
-             summary="GPU {gpu} of {node} ({uuid}) does not answer"),
+        Rule("gpu-down", "brctl_gpu_up", "<", 1, severity=_CRITICAL, summary=_GPU + " does not answer"),
         "A GPU that is lost or hangs takes its job along.",
         "`brctl -w NODE node-manager check` names the call that fails; drain the node, reset the GPU, else reboot.",
         "gpu-responding",
