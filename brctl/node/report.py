@@ -91,6 +91,8 @@ class Environment(NamedTuple):
     """/etc/nccl.conf as it is; None: there is no such file."""
     process: Optional[str] = None
     """Of the process that was asked for: what concerns communication, a variable on each line, and nothing else."""
+    out: Optional[str] = None
+    """The device of a rail that is left out, and why."""
 
 
 class Outcome(Enum):

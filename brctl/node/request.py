@@ -70,6 +70,16 @@ class Setenv(NamedTuple):
     value: str
 
 
+class RailOut(NamedTuple):
+    """A rail that jobs are to leave alone, on all nodes at once."""
+
+    rail: int
+    """Its place, from 0, in the order of the rails."""
+    rails: int
+    """How many there are with it. A node that has another number gets no environment."""
+    reason: str
+
+
 class Communication(NamedTuple):
     """What `comm` of the config says of a node's jobs."""
 
@@ -86,6 +96,7 @@ class Communication(NamedTuple):
     """The config says something of it."""
     pid: Optional[int] = None
     """A process whose environment is asked for."""
+    out: Optional[RailOut] = None
 
 
 class PowerLimit(NamedTuple):

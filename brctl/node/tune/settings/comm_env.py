@@ -5,6 +5,8 @@ Only a block of our own is written, in the form that NCCL reads letter by letter
 lines stay as they are, and a name that stands in them is left out of the block, as NCCL takes the first line of a name.
 The environment of a job goes before $NCCL_CONF_FILE or ~/.nccl.conf, and those before /etc/nccl.conf.
 
+A rail that `monitor --act` has taken out (`action: reroute`) is left out here too, on all nodes at once.
+
 A node for which there is no right environment (a rail without a link) is refused: with other devices than its peers
 have, NCCL hangs. Containers see the file only where it is mounted. CUDA's variables are no business of the file.
 
@@ -37,7 +39,8 @@ def plan(scene: Scene) -> Iterator[Step]:
     old = "" if held is None else held.decode("latin-1")
     new, kept = managed(old, found.variables)
     names = [each.name for each in found.variables if each.value is not None and each.name.startswith("NCCL_")]
-    effects = ("left as the operator wrote it: " + ", ".join(kept),) if kept else ()
+    left = ("left as the operator wrote it: " + ", ".join(kept),) if kept else ()
+    effects = (found.out, *left) if found.out else left
     wanted = ", ".join(name for name in names if name not in kept) or "nothing"
     state = "as wanted" if new == old else "other" if held is not None else "no file"
     change = change._replace(wanted=wanted, live=state, boot=state, boot_source=CONF, effects=effects)
