@@ -145,6 +145,10 @@ def _actions(
 
     rules = of_nodes(config)
     made: dict[str, Action] = {"log": Log()}
+    if "reroute" in used:
+        from .rerouting import rerouting
+
+        made["reroute"] = rerouting(given, config)
     outside = used & {"exec", "webhook", "drain"}
     if any(mocked(given)):
         return {**made, **{name: Proposed(name, _what(rules), "a mock acts on nothing outside") for name in outside}}
