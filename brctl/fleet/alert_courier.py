@@ -12,7 +12,6 @@ import os
 import queue
 import signal
 import socket
-import ssl
 import subprocess
 import threading
 import time
@@ -139,27 +138,31 @@ def post(url: str, text: bytes) -> Work:
         at = urlsplit(url)
         kind = http.client.HTTPSConnection if at.scheme == "https" else http.client.HTTPConnection
         connection = kind(at.hostname or "", at.port, timeout=limit_s)
-        cut = threading.Timer(limit_s, _cut, (connection,))
+        late = threading.Event()
+        cut = threading.Timer(limit_s, _cut, (connection, late))
         cut.daemon = True
         cut.start()
+        status, trouble = 0, ""
         try:
             path = (at.path or "/") + ("?" + at.query if at.query else "")
             connection.request("POST", path, text, {"Content-Type": "application/json", "User-Agent": "brctl"})
             status = connection.getresponse().status  # what follows it may have no end
-        except (OSError, http.client.HTTPException, ssl.SSLError) as error:
-            late = "" if cut.is_alive() else f"no answer within {limit_s:g} s"
-            raise RetryError(late or str(error) or type(error).__name__) from None
+        except (OSError, http.client.HTTPException) as error:
+            trouble = "timed out" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
         finally:
             cut.cancel()
             connection.close()
-        if status >= 500 or status == 429:
-            raise RetryError(f"HTTP {status}")
+        if late.is_set() or trouble == "timed out":
+            raise RetryError(f"no answer within {limit_s:g} s")
+        if trouble or status >= 500 or status == 429:
+            raise RetryError(trouble or f"HTTP {status}")
         return Result(Outcome.DONE if status < 300 else Outcome.FAILED, f"HTTP {status}")
 
     return work
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
+def _cut(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """The time is over, however lively it trickles."""
+    late.set()
     with contextlib.suppress(OSError, AttributeError):
         connection.sock.shutdown(socket.SHUT_RDWR)

@@ -99,7 +99,7 @@ def _table_of_rules(found: RulesOf, verbose: bool, watched: Watched | None) -> N
             terminal.gap()
             terminal.line(_set(nodes))
         columns = [Column("Alert"), *([Column("State")] if watched else []), Column("Severity", rank=3),
-                   Column("Fires", wrap=True, least=20), Column("For", rank=2), Column("Clear", rank=4),
+                   Column("Fires", wrap=True, least=14), Column("For", rank=2), Column("Clear", rank=4),
                    Column("Action", rank=1)]  # fmt: skip
         terminal.table(columns, [list(_row(rule, nodes, verbose, watched)) for rule in each])
 
