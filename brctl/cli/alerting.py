@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import socket
 import threading
@@ -55,13 +56,14 @@ class Alerts:
         """`act`: do it, and keep what was done. `aloud`: events and actions are told on stderr. Raises CommandError:
         there is no scheduler, or another one acts."""
         self._aloud, self._lock, self._closed = aloud and not given.quiet, threading.Lock(), False
+        self._stack = contextlib.ExitStack()
         rules = of_nodes(config)
         used = {rule.action for node in nodes for rule in rules(node).rules}
         made = _actions(given, config, nodes, most, used) if act else _proposed(rules, used)
         kept = store(given, config)
         if act:
             try:
-                kept.hold()
+                self._stack.enter_context(kept.holding())
             except BusyError as error:
                 raise CommandError(str(error), "end it, or leave out --act", INCOMPLETE) from None
         self._watch = Watch(lambda node: rules(node).rules, made, kept, tell, keep=act)
@@ -71,7 +73,7 @@ class Alerts:
 
     def __exit__(self, *_: object) -> None:
         """Take back what must not outlive us. The ticks may come in another thread, and are then without alerts."""
-        with self._lock:
+        with self._stack, self._lock:
             self._closed = True
             for record in self._watch.close(time.time()):
                 self._tell(told(record))

@@ -75,21 +75,22 @@ class Store:
         self._folder = Path(state_folder(), "alerts", hashlib.sha256(about.encode()).hexdigest()[:12])
         self._history = self._folder / "history.jsonl"
 
-    def hold(self) -> None:
-        """Be the only one that acts, until this program ends. Raises BusyError, OSError."""
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Be the only one that acts meanwhile. Raises BusyError, OSError."""
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
-        holder = (self._folder / "acting").open("a+")
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder.seek(0)
-            who = holder.read(100).strip()
-            holder.close()
-            raise BusyError(f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}") from None
-        holder.truncate(0)
-        holder.write(f"{os.getpid()}\n")
-        holder.flush()
-        self._holder = holder
+        with (self._folder / "acting").open("a+") as holder:
+            try:
+                fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder.seek(0)
+                who = holder.read(100).strip()
+                text = f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}"
+                raise BusyError(text) from None
+            holder.truncate(0)
+            holder.write(f"{os.getpid()}\n")
+            holder.flush()
+            yield
 
     def kept(self) -> Kept:
         return self._read("alerts.json", Kept) or Kept()
@@ -122,8 +123,8 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 if self._history.stat().st_size > _MOST_BYTES:
                     self._history.replace(f"{self._history}.1")
-            with self._history.open("a", encoding="ascii") as file:
-                file.write(dumps(record) + "\n")
+            with self._history.open("ab") as file:
+                file.write(b"\n" + dumps(record).encode("ascii"))  # first: what a full disk cut short stays alone
                 file.flush()
                 os.fsync(file.fileno())
 
