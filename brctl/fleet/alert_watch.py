@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Rule
+from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
 from ..node.monitor.alerts import Action, evaluate
 from ..node.report import Report
 from .alert_series import NODE_UP, with_firing, with_samples
@@ -51,6 +51,8 @@ class Watch:
             self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
         self._open = {(it.rule, it.node, it.labels): it for it in kept.open if keep}
         self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
+        self._taken: dict[str, ActionRecord] = {}
+        """What nodes did by themselves and have not undone yet, by id."""
         self._kept_at = 0.0
         self._troubled = False
 
@@ -64,18 +66,29 @@ class Watch:
             events += self._evaluate(report, now)
         alerts = tuple(alert for each in self._alerts.values() for alert in each)
         quiet = frozenset(alert.key for alert in alerts if silenced(silences, alert, now))
-        records = [*self._done(alerts, quiet, events, now), *(one for each in reports for one in each.actions)]
+        records = [*self._done(alerts, quiet, events, now), *self._of_nodes(reports)]
         self._keep(records, alerts, bool(events), now)
         told = tuple(with_firing(report, self._alerts.get(report.node, ()), quiet, now) for report in full)
         return Watched(told, alerts, quiet, tuple(events), tuple(records))
 
     def close(self, now: float) -> tuple[ActionRecord, ...]:
-        """Take back what must not outlive this program, and keep what goes on."""
+        """Take back what must not outlive this program, and keep what goes on. Nodes give back what they took when
+        nobody asks them any more, and cannot tell of it then."""
         records = [one for action in self._actions.values() for one in action.close()]
+        records += [one._replace(undone_at=now, undone="exit") for one in self._taken.values()]
         for one in records:
             self._book(one)
         self._keep(records, tuple(alert for each in self._alerts.values() for alert in each), True, now)
         return tuple(records)
+
+    def _of_nodes(self, reports: Sequence[Report]) -> Sequence[ActionRecord]:
+        """What nodes did by themselves."""
+        records = [one for report in reports for one in report.actions]
+        for one in records:
+            self._taken.pop(one.id, None)
+            if one.undone_at is None and one.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.FAILED):
+                self._taken[one.id] = one
+        return records
 
     def _evaluate(self, report: Report, now: float) -> Sequence[Event]:
         rules = self._rules(report.node)

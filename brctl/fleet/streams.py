@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..node.alert_facts import ActionRecord
 from ..node.codec import loads
 from ..node.frame import HERE, Frame, pack
 from ..node.monitor.stream import Follower
@@ -75,6 +76,8 @@ class _Listeners(Run):
         limits = limits._replace(fanout=len(orders), run_s=math.inf)
         super().__init__(orders, transport, limits, lambda _: None, lambda _: None)
         self.heard: dict[str, _Heard] = {}
+        self._actions: dict[str, list[ActionRecord]] = {}
+        """By node, those that nobody has taken yet: each stands in one tick alone."""
         self.changed = threading.Condition()
         self._failures: Counter[str] = Counter()
         children = any(launch.direct for launch in self._launches.values())
@@ -104,8 +107,15 @@ class _Listeners(Run):
 
     def _deliver(self, report: Report) -> None:
         with self.changed:
-            self.heard[report.node] = _Heard(time.monotonic(), report)
+            self.heard[report.node] = _Heard(time.monotonic(), report._replace(actions=()))
+            if report.actions:
+                self._actions.setdefault(report.node, []).extend(report.actions)
             self.changed.notify_all()
+
+    def taken(self, node: str) -> tuple[ActionRecord, ...]:
+        """What the node has done since this was last asked."""
+        with self.changed:
+            return tuple(self._actions.pop(node, ()))
 
 
 class Streams:
@@ -166,6 +176,8 @@ class Streams:
                 reports.append(Report(order.node, now, 0.0, errors=(silent,)))
             else:
                 reports.append(heard.report)
+            if self._run:
+                reports[-1] = reports[-1]._replace(actions=self._run.taken(order.node))
         return tuple(reports)
 
 
