@@ -53,9 +53,11 @@ class Alerts:
     def __init__(
         self, given: Common, config: Config | None, nodes: Sequence[str], act: bool, most: int, aloud: bool
     ) -> None:
-        """`act`: do it, and keep what was done. `aloud`: events and actions are told on stderr. Raises CommandError:
+        """`act`: do it, and keep what was done. `aloud`: events and actions are told on stderr, else they
+        are notes of the Reports. Raises CommandError:
         there is no scheduler, or another one acts."""
-        self._aloud, self._lock, self._closed = aloud and not given.quiet, threading.Lock(), False
+        self._aloud, self._notes = aloud and not given.quiet, not aloud
+        self._lock, self._closed = threading.Lock(), False
         self._stack = contextlib.ExitStack()
         rules = of_nodes(config)
         used = {rule.action for node in nodes for rule in rules(node).rules}
@@ -87,11 +89,25 @@ class Alerts:
                 watched = self._watch.take(reports, time.time())
             for line in lines(watched):
                 self._tell(line)
-            yield watched.reports
+            yield _noted(watched) if self._notes else watched.reports
 
     def _tell(self, line: str) -> None:
         if self._aloud:
             say(clean(line))
+
+
+def _noted(watched: Watched) -> Sequence[Report]:
+    """With what has happened among the notes, for a view that shows them."""
+    notes: dict[str, list[str]] = {}
+    for event in watched.events:
+        notes.setdefault(event.alert.node, []).append(happened(event))
+    for record in watched.records:
+        if record.action != "log":
+            notes.setdefault(record.node, []).append(told(record))
+    return [
+        report._replace(notes=(*report.notes, *notes[report.node])) if report.node in notes else report
+        for report in watched.reports
+    ]
 
 
 def lines(watched: Watched) -> Iterator[str]:

@@ -22,13 +22,14 @@ SERIES = (STRAGGLER, FIRING)
 """What is told with the samples of a node."""
 
 
-def with_samples(report: Report, lagging: Collection[tuple[str, str, str]]) -> Report:
+def with_samples(report: Report, lagging: Collection[tuple[str, str, str]], now: float) -> Report:
     """With what only the admin side knows: whether the node answers, and which of its GPUs lag behind.
 
-    `lagging`: node, index and UUID of each.
+    `lagging`: node, index and UUID of each. `now`: a node that is silent is so anew in each tick.
     """
     asked = not report.errors or report.errors[0].kind != "not-asked"
-    told = [Sample(NODE_UP.name, (), float(not report.errors), State.MEASURED, report.time)] if asked else []
+    at = now if report.errors else report.time
+    told = [Sample(NODE_UP.name, (), float(not report.errors), State.MEASURED, at)] if asked else []
     for one in report.samples:
         if one.series == UTILIZATION and one.state is State.MEASURED:
             gpu = one.labels[: len(GPU_LABELS)]
@@ -36,16 +37,15 @@ def with_samples(report: Report, lagging: Collection[tuple[str, str, str]]) -> R
     return report._replace(samples=(*report.samples, *told), series=(*report.series, *SERIES))
 
 
-def with_firing(
-    report: Report, alerts: Sequence[Alert], quiet: Collection[tuple[str, str, tuple[Label, ...]]], now: float
-) -> Report:
-    """With what fires, but for the alerts with these keys."""
-    told = tuple(
+def firing(
+    alerts: Sequence[Alert], quiet: Collection[tuple[str, str, tuple[Label, ...]]], now: float
+) -> tuple[Sample, ...]:
+    """What fires, but for the alerts with these keys."""
+    return tuple(
         Sample(FIRING.name, (alert.rule, alert.severity.value, part(alert)), 1.0, State.MEASURED, now)
         for alert in alerts
         if alert.phase.fires and alert.key not in quiet
     )
-    return report._replace(samples=(*(one for one in report.samples if one.series != NODE_UP.name), *told))
 
 
 def part(alert: Alert) -> str:

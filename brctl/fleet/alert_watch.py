@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
 from ..node.monitor.alerts import Action, evaluate
 from ..node.report import Report
-from .alert_series import NODE_UP, with_firing, with_samples
+from .alert_series import FIRING, NODE_UP, firing, with_samples
 from .alert_store import Kept, Store, silenced
 from .balance import stragglers
 
@@ -54,6 +54,8 @@ class Watch:
         self._taken: dict[str, ActionRecord] = {}
         """What nodes did by themselves and have not undone yet, by id."""
         self._kept_at = 0.0
+        self._last: dict[str, tuple[Report | None, Report]] = {}
+        """Of each node the newest Report, and what became of it."""
         self._troubled = False
 
     def take(self, reports: Sequence[Report], now: float) -> Watched:
@@ -61,14 +63,14 @@ class Watch:
         silences = self._store.silences(now)
         events: list[Event] = []
         lagging = {(it.node, it.gpu, it.uuid) for it in stragglers(reports)}
-        full = [with_samples(report, lagging) for report in reports]
+        full = [with_samples(report, lagging, now) for report in reports]
         for report in full:
             events += self._evaluate(report, now)
         alerts = tuple(alert for each in self._alerts.values() for alert in each)
         quiet = frozenset(alert.key for alert in alerts if silenced(silences, alert, now))
         records = [*self._done(alerts, quiet, events, now), *self._of_nodes(reports)]
         self._keep(records, alerts, bool(events), now)
-        told = tuple(with_firing(report, self._alerts.get(report.node, ()), quiet, now) for report in full)
+        told = tuple(self._told(before, report, quiet, now) for before, report in zip(reports, full, strict=True))
         return Watched(told, alerts, quiet, tuple(events), tuple(records))
 
     def close(self, now: float) -> tuple[ActionRecord, ...]:
@@ -82,13 +84,25 @@ class Watch:
         return tuple(records)
 
     def _of_nodes(self, reports: Sequence[Report]) -> Sequence[ActionRecord]:
-        """What nodes did by themselves."""
-        records = [one for report in reports for one in report.actions]
+        """What nodes did by themselves. A Report of one that is slower than the ticks comes twice."""
+        new = [report for report in reports if self._last.get(report.node, (None,))[0] is not report]
+        records = [one for report in new for one in report.actions]
         for one in records:
             self._taken.pop(one.id, None)
             if one.undone_at is None and one.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.FAILED):
                 self._taken[one.id] = one
         return records
+
+    def _told(self, before: Report, full: Report, quiet: frozenset[Key], now: float) -> Report:
+        """The same as in the last tick where nothing has changed: whoever follows knows it by that."""
+        told = firing(self._alerts.get(full.node, ()), quiet, now)
+        last, made = self._last.get(full.node, (None, full))
+        shown = [one.labels for one in made.samples if one.series == FIRING.name]
+        if last is not before or shown != [one.labels for one in told]:
+            kept = (one for one in full.samples if one.series != NODE_UP.name)  # the exporter tells that itself
+            made = full._replace(samples=(*kept, *told))
+            self._last[full.node] = before, made
+        return made
 
     def _evaluate(self, report: Report, now: float) -> Sequence[Event]:
         rules = self._rules(report.node)

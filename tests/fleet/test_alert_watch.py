@@ -212,12 +212,31 @@ def test_stragglers_are_told() -> None:
     use = Series("brctl_gpu_utilization_ratio", "ratio", "gauge", ("gpu", "uuid"), "", "", "")
     samples = tuple(Sample(use.name, (str(i), f"G{i}"), 0.9, State.MEASURED, 1.0) for i in range(4))
     report = Report("a", 1.0, 0.0, series=(use,), samples=samples)
-    told = with_samples(report, {("a", "2", "G2")})
+    told = with_samples(report, {("a", "2", "G2")}, 1.0)
     assert [(one.labels[0], one.value) for one in told.samples if one.series == STRAGGLER.name] == [
         ("0", 0.0), ("1", 0.0), ("2", 1.0), ("3", 0.0),
     ]  # fmt: skip
     waiting = report._replace(errors=(NodeError("not-asked", "interrupted"),), samples=())
-    assert with_samples(waiting, ()).samples == ()
+    assert with_samples(waiting, (), 1.0).samples == ()
+
+
+def test_a_report_that_comes_twice_is_the_same_after_it_too() -> None:
+    """By that its notes, and what its node did, are told once."""
+    bench = Bench()
+    done = ActionRecord("id", 1.0, "a", "hot", (), "throttle", "why", "what", Outcome.DONE)
+    report = _report("a", 90, 1001.0)._replace(notes=("GPU 3: lost",), actions=(done,))
+    first = bench.watch.take([report], 1001.0)
+    second = bench.watch.take([report], 1002.0)
+    assert done in first.records
+    assert second.records == ()
+    assert second.reports[0] is first.reports[0]
+
+
+def test_a_node_that_stays_silent_is_so_for_longer_and_longer() -> None:
+    bench = Bench(rules=(SILENT._replace(hold_s=2),))
+    report = _report("a", None, 1001.0)
+    seen = [bench.watch.take([report], at).events for at in (1001.0, 1002.0, 1003.0)]
+    assert [len(events) for events in seen] == [0, 0, 1]
 
 
 class Slurm:
