@@ -220,7 +220,9 @@ def _configured(given: Common, agent: LocalAgent, config: Config | None, hostnam
     if given.quiet and notes:  # else it is printed with the other notes
         tell(f"{name}: {notes[0]}", word="warning")
     timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, config, [target(name, config, mock)], config.node(name).diagnose.fail_on, timeout_s, agent, notes)
+    return Session(
+        given, config, [target(name, config, mock)], config.node(name).diagnose.fail_on, timeout_s, agent, notes
+    )
 
 
 def _warn(given: Common, config: Config) -> None:
