@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import getpass
 import time
 from collections.abc import Sequence
@@ -156,6 +157,8 @@ def silence(
 
 def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: str | None, now: float) -> Silence:
     """Raises CommandError, ConfigError."""
+    from ..config.alerts import all_names, rule_id
+    from ..config.nodes import nearest_or
     from ..fleet.alert_store import LONGEST_SILENCE_S, Silence, new_id
     from .session import named, opened, seconds
 
@@ -166,10 +169,14 @@ def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: 
         raise CommandError(f"--for {for_}: 30d at most", "leave the alert out for good: `action: none` in the config")
     rules = [each for each in matchers if "=" not in each]
     if len(rules) > 1:
-        raise CommandError(f"{rules[0]} and {rules[1]}: one alert, or a pattern such as 'gpu-*'")
+        raise CommandError(f"{rules[0]} and {rules[1]}: one alert at a time", "or a pattern of several: 'gpu-*'")
     labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers if "=" in each))
-    nodes = named(given, opened(given)) or ()
-    rule = rules[0].replace("_", "-") if rules else "*"
+    config = opened(given)
+    nodes = named(given, config) or ()
+    rule = rule_id(rules[0]) if rules else "*"
+    known = all_names(config)
+    if not fnmatch.filter(known, rule):
+        raise CommandError(f"no alert is called {rule}", nearest_or(rule, known, "see `brctl monitor alerts list`"))
     return Silence(new_id(), now + length_s, rule, tuple(nodes), labels, comment.strip(), getpass.getuser())
 
 

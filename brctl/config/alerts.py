@@ -48,6 +48,12 @@ def rule_id(name: str) -> str:
     return name.replace("_", "-")
 
 
+def all_names(config: Config | None) -> tuple[str, ...]:
+    """Of every alert that there is on any node."""
+    given = [name for _, part in config.parts() for name in part.alerting] if config else []
+    return tuple(dict.fromkeys((*_DEFAULTS, *map(rule_id, given))))
+
+
 def _rule(name: str, alert: Alert) -> Rule:
     """Raises RefusedError: there is no such series, or the threshold does not suit it."""
     base = _base(name, alert)
