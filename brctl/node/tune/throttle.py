@@ -27,7 +27,8 @@ STEP = 0.1
 FLOOR = 0.5
 """Of the default limit, where the GPU itself allows no less: what half the power does not cool has another cause."""
 REST_S = 30.0
-"""Between two steps, and before what was refused is tried again: a heat sink answers within tens of seconds."""
+"""Between two steps, after giving back, and before what was refused is tried again: a heat sink answers within tens of
+seconds."""
 LEAST_S = 60.0
 """From the last step until it is given back: however an alert flaps, a limit changes no faster."""
 _SETTING, _KEY = "gpu-power-limit", "power limit"
@@ -68,6 +69,7 @@ class Throttle:
         self._left: Set[str] = set()
         """GPUs whose limit somebody else sets, until their alerts are over."""
         self._tried: Dict[str, float] = {}
+        """When each was last changed, or refused."""
         self._news: Dict[str, ActionRecord] = {}
         self._count = 0
         self._record: Optional[Journal] = None
@@ -94,6 +96,9 @@ class Throttle:
             case.record = record._replace(outcome=Became.UNCHANGED, result="it is lowered already: " + _step(held))
         elif uuid in self._left:
             case.record = record._replace(result="somebody else sets its power limit")
+        elif not _passed(self._tried.get(uuid), event.at, REST_S):
+            why = "its power limit was tried or changed less than {:g} s ago: again while this fires".format(REST_S)
+            case.record = record._replace(result=why)
         else:
             self._lower(uuid, event.at)
         self._news.pop(name, None)
@@ -165,7 +170,7 @@ class Throttle:
                 self._lowered[uuid] = held._replace(at=at)
             self._tell(uuid, result=str(refused))
             return
-        self._tell(uuid, outcome=Became.DONE, what=_step(held), result="")
+        self._tell(uuid, outcome=Became.DONE, what=_step(held), result="", undone_at=None, undone=None)
 
     def _make_step(self, uuid: str, held: Optional[_Lowered], at: float) -> _Lowered:
         """Raises what _writing makes a _RefusedError of."""
@@ -216,6 +221,7 @@ class Throttle:
         except _RefusedError as refused:
             self._tell(uuid, outcome=Became.FAILED, result="not given back yet: {}".format(refused))
             return
+        self._tried[uuid] = at
         self._tell(uuid, outcome=Became.DONE, undone_at=at, undone=why, result="given back: {} W".format(own))
         self._forget(uuid)
 
@@ -258,11 +264,10 @@ class Throttle:
         self._cases = {key: case for key, case in self._cases.items() if case.uuid != uuid or not case.over}
         if not self._of(uuid):
             self._left.discard(uuid)
-            self._tried.pop(uuid, None)
 
     def _tell(self, uuid: str, **changes: object) -> None:
         for case in self._of(uuid):
-            if case.record.undone is None or "undone" not in changes:
+            if case.record.undone is None or not changes.get("undone"):
                 new = case.record._replace(**changes)  # type: ignore[arg-type]  # fields of ActionRecord
                 if new != case.record:
                     case.record = self._news[new.id] = new

@@ -233,8 +233,8 @@ def test_without_a_guard_nothing_stays(gpu: Gpu, guards: List[FakeGuard]) -> Non
     guards[0].alive = False
     assert [record.undone for record in gpu.tick(5, gpu.alert())] == ["guard"]
     assert gpu.watts == "700"
-    gpu.tick(REST_S + 1, gpu.alert())
-    assert (gpu.watts, len(guards)) == ("630", 2)
+    (again,) = gpu.tick(REST_S + 5, gpu.alert())
+    assert (gpu.watts, len(guards), again.undone, again.undone_at) == ("630", 2, None, None)
 
 
 def test_a_guard_that_does_not_start(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,3 +381,14 @@ def test_a_clock_that_was_set_back_blocks_nothing(gpu: Gpu) -> None:
     gpu.fire(1_000_000)
     assert [record.undone for record in gpu.clear(10)] == ["cleared"]
     assert throttle._passed(None, 0, 1)
+
+
+def test_one_that_fires_again_at_once_has_to_wait(gpu: Gpu) -> None:
+    gpu.fire(0)
+    gpu.clear(LEAST_S)
+    again = gpu.fire(LEAST_S + 1)
+    why = "its power limit was tried or changed less than 30 s ago: again while this fires"
+    assert told(again) == ("lower its power limit", Outcome.REFUSED, why)
+    assert gpu.watts == "700"
+    (lowered,) = gpu.tick(LEAST_S + REST_S, gpu.alert())
+    assert (lowered.id, told(lowered)) == (again.id, ("power limit 700 W -> 630 W", Outcome.DONE, ""))
