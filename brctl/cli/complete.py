@@ -53,6 +53,13 @@ def explained(_ctx: typer.Context, _incomplete: str) -> Values:
     return ("xid", *(check.id for check in registry()))
 
 
+def alerts(_ctx: typer.Context, _incomplete: str) -> Values:
+    """Our own alerts."""
+    from ..node.monitor.alert_rules import DEFAULTS
+
+    return [default.rule.id for default in DEFAULTS]
+
+
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:
     """The nodes of the config. Raises whatever is wrong with it."""
     from ..config.nodes import expand
