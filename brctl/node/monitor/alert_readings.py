@@ -1,6 +1,7 @@
 """What of a series is compared with a threshold: its value, its growth, its age, ...; and whether it can be true."""
 
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+import operator
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..alert_facts import Alert, Point, Rule
 from ..report import Sample, State
@@ -92,14 +93,17 @@ def _lost(alert: Alert, now: Point, window_s: float) -> Read:
 
 
 def compared(value: float, comparison: str, threshold: float) -> bool:
-    return {
-        ">": value > threshold,
-        ">=": value >= threshold,
-        "<": value < threshold,
-        "<=": value <= threshold,
-        "==": value == threshold,
-        "!=": value != threshold,
-    }[comparison]
+    return _COMPARED[comparison](value, threshold)
+
+
+_COMPARED: Dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 def shown(value: Optional[float], unit: str) -> str:

@@ -4,6 +4,7 @@ A value that is missing, or that no such part can have, neither fires an alert n
 """
 
 import re
+from functools import lru_cache
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Protocol, Sequence, Tuple
 
 from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Matcher, Phase, Rule
@@ -52,16 +53,17 @@ def evaluate(
     where the clock was set back, what must hold for a time begins anew."""
     names = {one.name: one.labels for one in series}
     readings = Readings(samples)
-    known = {alert.key: alert for alert in before}
+    known = {(alert.rule, alert.labels): alert for alert in before}
     alerts: List[Alert] = []
     events: List[Event] = []
     for rule in rules:
         for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
-            labels = tuple(map(Label, names[rule.series], sample.labels))
-            alert = known.pop((rule.id, node, labels), None) or Alert(rule.id, node, labels)
-            alert, event = _step(rule, alert, sample, readings, at)
+            labels = _labels(names[rule.series], sample.labels)
+            alert = known.pop((rule.id, labels), None) or Alert(rule.id, node, labels)
+            if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
+                alert, event = _step(rule, alert, sample, readings, at)
+                events += event
             alerts.append(alert)
-            events += event
     of = {rule.id: rule for rule in rules}
     for alert in known.values():
         if alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
@@ -71,7 +73,16 @@ def evaluate(
     return Evaluated(tuple(alerts), tuple(events))
 
 
+@lru_cache(maxsize=65536)
+def _labels(names: Tuple[str, ...], values: Tuple[str, ...]) -> Tuple[Label, ...]:
+    """The same in every tick: to make them takes longer than all else."""
+    return tuple(map(Label, names, values))
+
+
 def _meant(rule: Rule, names: Sequence[str], samples: Iterable[Sample]) -> Iterator[Sample]:
+    if not rule.only:
+        yield from (sample for sample in samples if len(sample.labels) == len(names))
+        return
     for sample in samples:
         if len(sample.labels) == len(names) and all(_fits(each, names, sample) for each in rule.only):
             yield sample
@@ -88,7 +99,6 @@ _Stepped = Tuple[Alert, Tuple[Event, ...]]
 
 def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: float) -> _Stepped:
     read = readings.read(rule, alert, sample, at)
-    alert = alert._replace(severity=rule.severity, action=rule.action)
     if read is None:
         left, events = _missed(rule, alert, at)
         return (left or (alert,))[0], events
@@ -97,11 +107,15 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
         return alert, ()  # a second look at one value is no second value
     excused = readings.excused(rule, sample)
     holds = not excused and compared(read.value, rule.comparison, rule.threshold)
+    if not holds and alert.phase is Phase.INACTIVE:  # as most are in most ticks
+        return alert._replace(
+            value=read.value, at=now, points=read.points, missing_since=None, silent=False, samples=0
+        ), ()  # fmt: skip
     clear = rule.threshold if rule.clear is None else rule.clear
     stays = holds or (not excused and compared(read.value, rule.comparison, clear))
     alert = alert._replace(
         value=read.value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
-        missing_since=None, silent=False, points=read.points,
+        missing_since=None, silent=False, points=read.points, severity=rule.severity, action=rule.action,
     )  # fmt: skip
     alert = alert._replace(summary=_summary(rule, alert))
     return _fired(rule, alert, now, stays) if alert.phase.fires else _quiet(rule, alert, now, holds)
@@ -110,8 +124,7 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
 def _quiet(rule: Rule, alert: Alert, now: float, holds: bool) -> _Stepped:
     """One that does not fire yet."""
     if not holds:
-        inactive = alert.phase is Phase.INACTIVE
-        return alert._replace(phase=Phase.INACTIVE, since=alert.since if inactive else now), ()
+        return alert._replace(phase=Phase.INACTIVE, since=now), ()
     since = alert.since if alert.phase is Phase.PENDING else now
     if now - since < rule.hold_s or alert.samples < rule.min_samples:
         return alert._replace(phase=Phase.PENDING, since=since), ()
