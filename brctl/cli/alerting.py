@@ -159,14 +159,12 @@ def _actions(
     """What is really done. Raises CommandError: there is no scheduler to drain through."""
     from ..fleet.alert_actions import Drain, Log, Proposed, Told
     from ..fleet.alert_courier import Courier
+    from .rerouting import rerouting
     from .session import mocked
 
     rules = of_nodes(config)
-    made: dict[str, Action] = {"log": Log()}
-    if "reroute" in used:
-        from .rerouting import rerouting
-
-        made["reroute"] = rerouting(given, config)
+    # `reroute` in any case: what was done for a rule that is no more has to be undone.
+    made: dict[str, Action] = {"log": Log(), "reroute": rerouting(given, config)}
     outside = used & {"exec", "webhook", "drain"}
     if any(mocked(given)):
         return {**made, **{name: Proposed(name, _what(rules), "a mock acts on nothing outside") for name in outside}}
