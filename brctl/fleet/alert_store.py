@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import fnmatch
 import hashlib
-import json
 import os
 import secrets
 import tempfile
@@ -181,8 +180,3 @@ def new_id() -> str:
 
 def silenced(silences: Sequence[Silence], alert: Alert, now: float) -> bool:
     return any(silence.holds(alert, now) for silence in silences)
-
-
-def plain(record: ActionRecord) -> dict[str, object]:
-    """For JSON."""
-    return dict(json.loads(dumps(record)))

@@ -67,7 +67,7 @@ class Watch:
         for report in full:
             events += self._evaluate(report, now)
         alerts = tuple(alert for each in self._alerts.values() for alert in each)
-        quiet = frozenset(alert.key for alert in alerts if silenced(silences, alert, now))
+        quiet = frozenset(alert.key for alert in alerts if silences and silenced(silences, alert, now))
         records = [*self._done(alerts, quiet, events, now), *self._of_nodes(reports)]
         self._keep(records, alerts, bool(events), now)
         told = tuple(self._told(before, report, quiet, now) for before, report in zip(reports, full, strict=True))
@@ -130,7 +130,8 @@ class Watch:
                 self._open[key] = records[-1]
         known = {alert.key: alert for alert in alerts}
         for key, begun in list(self._open.items()):
-            if key not in firing:
+            rule = self._rule(begun.node, begun.rule)
+            if key not in firing or (rule and rule.action != begun.action):
                 records += self._undone(known.get(key) or Alert(*key), begun, now)
                 del self._open[key]
         for action in self._actions.values():

@@ -24,10 +24,13 @@ class Read(NamedTuple):
 class Readings:
     """The samples of one tick of one node."""
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    def __init__(self, rules: Iterable[Rule], samples: Iterable[Sample]) -> None:
+        """Of the samples, those that the rules look at."""
+        names = {name for rule in rules for name in (rule.series, rule.other, rule.unless)}
         self._of: Dict[str, List[Sample]] = {}
         for sample in samples:
-            self._of.setdefault(sample.series, []).append(sample)
+            if sample.series in names:
+                self._of.setdefault(sample.series, []).append(sample)
         self._by_labels: Dict[str, Dict[Tuple[str, ...], Sample]] = {}
 
     def of(self, series: str) -> Sequence[Sample]:

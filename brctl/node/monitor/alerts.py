@@ -52,7 +52,7 @@ def evaluate(
     """What the samples of a tick make of the alerts of `node` as they were `before` it. `at`: seconds since the epoch;
     where the clock was set back, what must hold for a time begins anew."""
     names = {one.name: one.labels for one in series}
-    readings = Readings(samples)
+    readings = Readings(rules, samples)
     known = {(alert.rule, alert.labels): alert for alert in before}
     alerts: List[Alert] = []
     events: List[Event] = []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from brctl.node.alert_facts import Alert, Event, Happening, Label, Matcher, Phase, Rule, Severity
 from brctl.node.codec import dumps, loads
 from brctl.node.monitor import own, registry
-from brctl.node.monitor.alert_readings import plausible
+from brctl.node.monitor.alert_readings import duration, plausible, shown
 from brctl.node.monitor.alert_rules import DEFAULTS
 from brctl.node.monitor.alerts import evaluate
 from brctl.node.report import Sample, Series, State
@@ -286,3 +286,25 @@ def test_rules_ask_for_what_there_is() -> None:
         assert default.why, rule.id
         assert default.do, rule.id
     assert len({default.rule.id for default in DEFAULTS}) == len(DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (45, "45s"), (90, "90s"), (600, "10m"), (7200, "2h"), (86400, "1d"), (0.25, "250ms")],
+)
+def test_durations_as_prometheus_writes_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "", "?"),
+        (1e-5, "ratio", "0.001 %"),
+        (85.0, "celsius", "85 C"),
+        (4.0, "", "4"),
+        (1.5, "hertz", "1.5 hertz"),
+    ],
+)
+def test_values_in_words(value: Optional[float], unit: str, text: str) -> None:
+    assert shown(value, unit) == text
