@@ -22,7 +22,7 @@ def test_a_row_each_the_worst_first() -> None:
         ["gpu-hot", "warning", "gpu 3"],
         ["odd", "?", "the node"],
     ]
-    assert [item.words for item in rows][0] == "gpu-down critical gpu 10"
+    assert rows[0].words == "gpu-down critical gpu 10"
     assert section.sorts[0] == "severity"
 
 
