@@ -176,8 +176,9 @@ class Streams:
                 reports.append(Report(order.node, now, 0.0, errors=(silent,)))
             else:
                 reports.append(heard.report)
-            if self._run:
-                reports[-1] = reports[-1]._replace(actions=self._run.taken(order.node))
+            done = self._run.taken(order.node) if self._run else ()
+            if done:  # else it stays the same object: whoever has seen it knows it by that
+                reports[-1] = reports[-1]._replace(actions=done)
         return tuple(reports)
 
 

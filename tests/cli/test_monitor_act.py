@@ -124,3 +124,35 @@ def test_it_is_told_to_end(monitor: Monitor) -> None:
     assert (record["what"], record["outcome"], record["undone"]) == ("power limit 700 W -> 630 W", "done", "exit")
     told = monitor.process.stderr.read() if monitor.process.stderr else ""
     assert "throttle for gpu-temperature of hot1: done: power limit 700 W -> 630 W\n" in told
+
+
+FABRIC = """\
+version: 1
+cluster: {name: a, nodes: 'gpu[001-002]'}
+comm: {rails: 8}
+alerting: {rail: {metric: brctl_rdma_up, threshold: 1, fires: from, action: ACTION}}
+"""
+
+
+def test_a_rail_is_out_until_nobody_wants_it_out(tmp_path: Path) -> None:
+    environment = {**os.environ, "BRCTL_STATE_DIR": str(tmp_path / "state")}
+
+    def brctl(action: str, *argv: str) -> str:
+        (tmp_path / "cluster-config.yaml").write_text(FABRIC.replace("ACTION", action))
+        command = [sys.executable, "-m", "brctl", "--mock", "dgx-h100", "-w", "@all", *argv]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=100
+        )
+        return done.stdout + done.stderr
+
+    def watched(action: str) -> str:
+        return brctl(action, "monitor", "--act", "--interval", "1s", "--for", "6s", "-o", "jsonl")
+
+    lines = [line for line in watched("reroute").splitlines() if line.startswith("reroute for rail of ")]
+    done = [line for line in lines if ": done: " in line]
+    assert len(done) == 1
+    assert "; rail 0 of 8 is out on 2 nodes, for jobs that start from now on" in done[0]
+    assert any(": refused: leave mlx5_3 out" in line for line in lines)
+    assert "mlx5_0, rail 0 of 8, is left out on all nodes: rail on gpu00" in brctl("reroute", "tune", "env")
+    assert "undone (cleared): leave mlx5_0 out of the communication environment" in watched("log")
+    assert "left out" not in brctl("log", "tune", "env")
