@@ -66,11 +66,11 @@ def _headline(alert: Alert, rule: Rule, silenced: bool) -> Text:
 
 
 def _state(rule: Rule, alerts: Sequence[Alert], silenced: Sequence[Alert]) -> Text:
-    """Of a rule on all parts: `firing 1 of 8`, `ok 8`, `no value`."""
+    """Of a rule on all parts: `firing 1 of 8`, `ok 8`, `no value`; `none`: of those that are chosen, none."""
     from rich.text import Text
 
     if not alerts or all(alert.missing_since is not None for alert in alerts):
-        return Text("no value", style="dim")
+        return Text("none" if rule.only and not alerts else "no value", style="dim")
     counts = Counter(alert.phase for alert in alerts)
     worst = next(phase for phase in _WORST if counts[phase])
     if worst is Phase.INACTIVE:
@@ -98,9 +98,11 @@ def _table_of_rules(found: RulesOf, verbose: bool, watched: Watched | None) -> N
         if len(groups) > 1:
             terminal.gap()
             terminal.line(_set(nodes))
-        columns = [Column("Alert"), *([Column("State")] if watched else []), Column("Severity", rank=3),
-                   Column("Fires", wrap=True, least=14), Column("For", rank=2), Column("Clear", rank=4),
-                   Column("Action", rank=1)]  # fmt: skip
+        columns = [
+            Column("Alert"), *([Column("State")] if watched else []), Column("Severity", rank=4),
+            Column("Fires", rank=1, wrap=True, least=14), Column("For", rank=3), Column("Clear", rank=5),
+            Column("Action", rank=2),
+        ]  # fmt: skip
         terminal.table(columns, [list(_row(rule, nodes, verbose, watched)) for rule in each])
 
 
