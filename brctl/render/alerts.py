@@ -100,8 +100,8 @@ def _table_of_rules(found: RulesOf, verbose: bool, watched: Watched | None) -> N
             terminal.line(_set(nodes))
         columns = [
             Column("Alert"), *([Column("State")] if watched else []), Column("Severity", rank=4),
-            Column("Fires", rank=1 if watched else 0, wrap=True, least=14), Column("For", rank=3), Column("Clear", rank=5),
-            Column("Action", rank=2),
+            Column("Fires", rank=1 if watched else 0, wrap=True, least=14), Column("For", rank=3),
+            Column("Clear", rank=5), Column("Action", rank=2),
         ]  # fmt: skip
         terminal.table(columns, [list(_row(rule, nodes, verbose, watched)) for rule in each])
 
