@@ -80,7 +80,12 @@ class Throttle:
         self._lock = contextlib.ExitStack()
 
     def begin(self, event: Event, rule: Rule) -> ActionRecord:
-        """The first step of a GPU, unless it is throttled for another alert already."""
+        """The first step of a GPU, unless it is throttled for another alert already. One that is back before its limit
+        was given back goes on."""
+        known = self._cases.get(event.alert.key)
+        if known:
+            known.over = False
+            return known.record
         self._count += 1
         name = "{}-{:.0f}-{}".format(self._node, event.at, self._count)
         labels, evidence = event.alert.labels, event.evidence
@@ -148,7 +153,7 @@ class Throttle:
         with contextlib.suppress(WriteError):  # one that does not answer is asked again in the next tick
             live = Places(self._host).read(held.entry.place)
             if not same(held.entry.place, live, held.entry.after):
-                self._leave(uuid, live, at)
+                self._give_back(uuid, at, "superseded")
             elif over and _passed(held.at, at, LEAST_S):
                 self._give_back(uuid, at, "cleared")
             elif firing and _passed(held.at, at, REST_S) and float(held.entry.after or 0) > held.floor:
@@ -207,36 +212,32 @@ class Throttle:
         return _Lowered(entry, floor, at)
 
     def _give_back(self, uuid: str, at: float, why: str) -> None:
-        """In one write; told, with the reason where it fails: then it is tried again in the next tick."""
-        held, places = self._lowered[uuid], Places(self._host)
+        """In one write, where the limit is still ours; told, with the reason where it fails: then it is tried again in
+        the next tick."""
+        held, places, ended = self._lowered[uuid], Places(self._host), self._ended_by()
         place, own = held.entry.place, held.entry.before
         try:
             with self._writing():
-                if not same(place, places.read(place), held.entry.after):
-                    raise _RefusedError("somebody else has just set its power limit")
-                places.write(place, own)
-                if self._record:
-                    self._record.undone(held.entry.number)
-                self._settled(uuid, Outcome.RESTORED, own)
+                live = places.read(place)
+                ours = same(place, live, held.entry.after)
+                if ours:
+                    places.write(place, own)
+                    if self._record:
+                        self._record.undone(held.entry.number)
+                self._settled(uuid, Outcome.RESTORED if ours else Outcome.CONFLICT, own if ours else live)
         except _RefusedError as refused:
             self._tell(uuid, outcome=Became.FAILED, result="not given back yet: {}".format(refused))
             return
+        result = "given back: {} W".format(own)
+        if not ours:
+            what = "its power limit is {} W, and we set {} W".format(live, held.entry.after)
+            result = "{}: {}".format(what, "{} gave it back".format(ended) if ended else "it is left to whoever set it")
+            why = "guard" if ended == guard.WHO else "superseded"
+            if ended != guard.WHO:
+                self._left.add(uuid)
         self._tried[uuid] = at
-        self._tell(uuid, outcome=Became.DONE, undone_at=at, undone=why, result="given back: {} W".format(own))
+        self._tell(uuid, outcome=Became.DONE, undone_at=at, undone=why, result=result)
         self._forget(uuid)
-
-    def _leave(self, uuid: str, live: Optional[str], at: float) -> None:
-        """The limit is not ours any more: the guard gave it back, or somebody else sets it."""
-        ours, ended = self._lowered[uuid].entry.after, self._ended_by()
-        what = "its power limit is {} W, and we set {} W".format(live, ours)
-        reason = "{}: {}".format(what, "{} gave it back".format(ended) if ended else "it is left to whoever set it")
-        with contextlib.suppress(_RefusedError), self._writing():
-            self._settled(uuid, Outcome.CONFLICT, live)
-        self._lowered.pop(uuid, None)
-        by_guard = ended == guard.WHO
-        self._tell(uuid, undone_at=at, undone="guard" if by_guard else "superseded", result=reason)
-        if not by_guard:
-            self._left.add(uuid)
 
     def _settled(self, uuid: str, outcome: Outcome, live: Optional[str]) -> None:
         """It is ours no more; the last one ends the transaction."""
@@ -299,6 +300,8 @@ class Throttle:
         first; anything else that is open is not ours to end."""
         if self._is_open():
             return
+        if self._lowered:
+            raise _RefusedError("its transaction was ended by {}".format(self._ended_by()))
         self._end()
         self._lock.enter_context(self._host.lock(LOCK, self._who))
         name = journal.open_id(self._host)

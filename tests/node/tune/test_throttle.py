@@ -151,6 +151,31 @@ def test_an_alert_that_flaps_does_not_flap_the_limit(gpu: Gpu) -> None:
     assert len(tuple(journal.logs(gpu.host))) == 1
 
 
+def test_one_that_is_back_in_time_goes_on(gpu: Gpu) -> None:
+    begun = gpu.fire(0)
+    assert gpu.clear(10) == ()
+    assert gpu.fire(20) == begun
+    assert gpu.tick(LEAST_S + 5, gpu.alert(phase=Phase.CLEARING)) == ()
+    assert gpu.watts == "630"
+
+
+def test_what_cannot_be_ended_now_is_ended_later(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = type(gpu.host).lock
+
+    def busy(*_: object) -> None:
+        raise BusyError("bob")
+
+    gpu.fire(0)
+    gpu.set(500)
+    monkeypatch.setattr(type(gpu.host), "lock", busy)
+    assert [record.result for record in gpu.tick(5, gpu.alert())] == [
+        "not given back yet: another brctl is at work: bob"
+    ]
+    monkeypatch.setattr(type(gpu.host), "lock", lock)
+    assert [(record.undone, record.outcome) for record in gpu.tick(10, gpu.alert())] == [("superseded", Outcome.DONE)]
+    assert (gpu.watts, journal.open_id(gpu.host)) == ("500", None)
+
+
 def test_two_alerts_hold_it_once(gpu: Gpu) -> None:
     gpu.fire(0)
     second = gpu.fire(1, OTHER)

@@ -140,8 +140,8 @@ class Run:
         return {one.place.name: one.after or "" for one in journal.load(self.host, name).entries} if name else {}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(acts=st.lists(ACTS, max_size=30))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(acts=st.lists(ACTS, max_size=20))
 def test_whatever_happens(begin: Callable[[], Tuple[Any, Board]], acts: List[Act]) -> None:
     host, board = begin()
     run = Run(host, board)
