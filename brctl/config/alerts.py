@@ -59,6 +59,10 @@ def _rule(name: str, alert: Alert) -> Rule:
     base = _base(name, alert)
     if alert.threshold is None and name not in _DEFAULTS:
         raise RefusedError("an alert of your own needs a threshold", "for example: threshold: 650W")
+    about = _ABOUT.get(alert.action)
+    if about and not base.series.startswith(about):
+        hint = f"it is for alerts of {about}...; drain, exec and webhook are for all"
+        raise RefusedError(f"{alert.action} cannot help against {base.series}", hint)
     comparison = _COMPARISONS[alert.fires] if alert.fires else base.comparison
     given = alert.threshold is not None or alert.metric is not None or alert.fires is not None
     threshold = _level(base, alert.threshold) if alert.threshold else base.threshold
@@ -106,6 +110,8 @@ def _level(rule: Rule, level: Amount) -> float:
     return level.value / 100 if level.unit == "%" else level.value
 
 
+_ABOUT = {"throttle": "brctl_gpu_", "reroute": "brctl_rdma_"}
+"""What an action needs to be told: which GPU, which RDMA device."""
 _EXAMPLES = {"celsius": "85", "watts": "650W", "ratio": "10%"}
 
 

@@ -95,6 +95,8 @@ BAD = {
     "gpu_hot: {action: exec}": "alerting.gpu_hot: action exec needs a command",
     "gpu_hot: {action: webhook}": "alerting.gpu_hot: action webhook needs a url",
     'gpu_hot: {url: "http://x/"}': "alerting.gpu_hot: url is of action webhook alone",
+    "network_loss: {action: throttle}": "alerting.network_loss: throttle cannot help against brctl_rdma_loss_ratio",
+    "gpu_hot: {action: reroute}": "alerting.gpu_hot: reroute cannot help against brctl_gpu_temperature_margin_celsius",
     "gpu_hot: {}, gpu-hot: {}": "alerting.gpu-hot: gpu-hot is the same alert as gpu_hot",
 }
 
