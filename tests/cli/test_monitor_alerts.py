@@ -9,9 +9,15 @@ import pytest
 import yaml
 
 from brctl.cli import monitor_alerts
+from brctl.cli.alerting import Alerts
+from brctl.cli.common import Common
+from brctl.fleet.alert_store import Store
+from brctl.node.monitor import own
 from brctl.node.monitor.alert_rules import DEFAULTS
+from brctl.node.report import Report, Sample, State
 
 Brctl = Callable[..., Any]
+UP = next(series for series in own.SERIES if series.name == "brctl_gpu_up")
 LOST = ("--mock", "dgx-h100+gpu3-lost")
 CONFIG = """\
 version: 1
@@ -157,6 +163,27 @@ def test_what_a_mock_does_with_act_is_on_record_and_stays_within_it(brctl: Brctl
     assert (record["outcome"], record["undone_at"]) == ("proposed", None)
     assert brctl("-c", config, "-w", "gpu002", *LOST, "monitor", "alerts", "history").out.startswith("nothing")
     assert brctl(*LOST, "monitor", "--once", "--act").code == 2
+
+
+def test_one_acts_at_a_time(brctl: Brctl, config: str) -> None:
+    act = ("monitor", "--act", "-o", "jsonl", "--interval", "100ms", "--for", "150ms", "-q")
+    with Store(Path(config), mocked=True).holding():
+        result = brctl("-c", config, "--as", "gpu001", *LOST, *act)
+    assert result.code == 3
+    assert result.err.startswith("error: another brctl monitor acts on these alerts (process ")
+    assert result.err.endswith("\nhint: end it, or leave out --act\n")
+
+
+def test_in_the_live_view_what_happens_is_among_the_notes(config: str) -> None:
+    given = Common(config=config, mock="dgx-h100")
+    alert = Report("gpu001", 5.0, 0.0, series=(UP,), samples=(Sample(UP.name, ("3", "G"), 0.0, State.MEASURED, 5.0),))
+    quiet = alert._replace(node="gpu002", samples=())
+    with Alerts(given, None, ["gpu001"], act=False, most=1, aloud=False) as alerts:
+        followed = alerts.followed([[alert, quiet], [alert, quiet]])
+        first, second = next(followed), next(followed)
+    assert first[0].notes == ('alert gpu-down of gpu001 fired: brctl_gpu_up{gpu="3",uuid="G"} was 0, < 1',)
+    assert (first[1].notes, second[0].notes) == ((), ())
+    assert list(alerts.followed([[alert]])) == [], "nothing is begun after the end"
 
 
 def test_recorded_samples(brctl: Brctl, tmp_path: Path) -> None:
