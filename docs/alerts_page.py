@@ -52,11 +52,33 @@ its evidence, what came of it, and when it was undone: `brctl monitor alerts his
   (firing, resolved), `BRCTL_NODE`, `BRCTL_SEVERITY`, `BRCTL_VALUE`, `BRCTL_LABEL_GPU`, ...; its stdin has the same as
   JSON. It is run again when the alert is over.
 - **webhook** posts that JSON to `url`, likewise; redirects are not followed.
-- **throttle**: the node lowers the GPU's power limit, step by step, and gives it back.
-- **reroute** leaves the rail out of the communication environment of all nodes, for jobs started later, and takes it in
-  again.
+- **throttle** lowers the power limit of the GPU that the alert is about: by a tenth of the default, again every 30 s
+  while it fires, down to half of the default. When the alert is over, and a minute after the last step, it is as it was.
+  The node does that by itself, as root; see below.
+- **reroute** leaves the rail that the alert is about out of what `tune env` and the setting comm-env render, on all
+  nodes of the config at once, for jobs that start later; jobs that run, and routes, are not touched. Each place where it
+  is left out says why. It is in again when the alert is over: a rail that nobody uses has no loss to measure, so that
+  takes a day, or `action: none` and one more `monitor --act`. It is refused, and draining the node proposed, on a
+  rail-only fabric, while another rail is out, for the last rail, where nodes differ in their rails, and for one node
+  alone: with HCA sets that differ NCCL hangs.
 - **drain** takes the node from the scheduler, where alerts hold fewer than `--max-nodes` drained. It is not given back
   by itself: `brctl node-manager resume`.
+
+### Who gives a power limit back
+
+A throttled GPU is a transaction of `tune`: journalled before each write, listed by `tune history`, and taken back by
+`tune rollback`. While it is open `tune apply` is refused. It is given back
+
+| when | by whom, and how soon |
+|---|---|
+| the alert is over | the node, a minute after the last step at the earliest |
+| `brctl monitor` ends, or its connection | the agent on the node, at once |
+| the one who asked is silent: killed, stopped, a connection that is dead and does not tell | the agent, 20 s after it last heard of him |
+| the agent is killed | the guard, a process of its own, at once |
+| the agent hangs | the guard, 20 s after it last heard of it |
+
+Where the limit is not what we wrote last, somebody else sets it: that is said, and it is left to him until the alert is
+over. The 20 s are three intervals and 5 s where `--interval` is longer than 5 s. Two who throttle one node are refused; so is a node where nothing would outlive the agent (a pod, a step of Slurm).
 
 What a program prints, what a webhook answers, and of argv and URL all but program and host are kept nowhere: they may
 be secrets. A silence (`brctl monitor alerts silence`) holds back actions, exit code and export; evaluation goes on.

@@ -15,7 +15,7 @@ from ..fleet.alert_store import BusyError, Store
 from ..fleet.alert_watch import Watch, Watched
 from ..node.alert_facts import ActionRecord, Event, Rule
 from ..node.report import Report
-from ..node.request import Acting, Request
+from ..node.request import LEASE_S, Acting, Request
 from ..render.clean import clean
 from .common import Common
 from .errors import INCOMPLETE, CommandError, say, tell
@@ -43,8 +43,11 @@ def store(given: Common, config: Config | None) -> Store:
 
 def acting(request: Request, config: Config | None) -> Request:
     """With leave to do what the node does by itself."""
+    from ..fleet.streams import patience_s
+
     rules = tuple(rule for rule in of_nodes(config)(request.node).rules if rule.action == "throttle")
-    return request._replace(acting=Acting(rules, f"{getpass.getuser()}@{socket.gethostname()}"))
+    who, lease_s = f"{getpass.getuser()}@{socket.gethostname()}", patience_s(request.sampling.interval_s)
+    return request._replace(acting=Acting(rules, who, max(LEASE_S, lease_s)))
 
 
 class Alerts:

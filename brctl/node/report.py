@@ -75,6 +75,7 @@ class EnvironmentVariable(NamedTuple):
     value: Optional[str]
     """None: it is better left unset, and `reason` says why."""
     reason: str
+    """Why it has this value, or none."""
     source: str
     """What it follows from: a path, a config key, a document."""
 

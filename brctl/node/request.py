@@ -177,13 +177,17 @@ class Sampling(NamedTuple):
     """For how long to let go of the GPUs; 0: take an earlier release back."""
 
 
+LEASE_S = 20.0
+"""Three ticks of the default interval and some; at longer intervals it is more."""
+
+
 class Acting(NamedTuple):
     """What a node does by itself while it streams its samples: it throttles. Nothing where there are no rules."""
 
     rules: Tuple[Rule, ...] = ()
     """Those whose action is `throttle`."""
     who: str = ""
-    lease_s: float = 20.0
+    lease_s: float = LEASE_S
     """So long after it last heard of the one who asked (frame.HERE) a node gives back what it took."""
 
 
