@@ -8,16 +8,17 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from brctl.fleet import balance, discover, drain, listing
-from brctl.node import facts, report
+from brctl.node import alert_facts, facts, report
 from brctl.node.diagnose import manual, ranking
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (facts, report, discover, drain, listing, balance, ranking, manual)
+_MODULES = (alert_facts, facts, report, discover, drain, listing, balance, ranking, manual)
 
 
 def _name(kind: type[Any]) -> str:
-    """Of its definition: two classes are called Outcome, each at its place."""
-    return "ChangeOutcome" if kind is report.Outcome else kind.__name__
+    """Of its definition: three classes are called Outcome, each at its place."""
+    named = {report.Outcome: "ChangeOutcome", alert_facts.Outcome: "ActionOutcome"}
+    return named.get(kind, kind.__name__)
 
 
 _KINDS = {_name(kind): kind for module in _MODULES for kind in vars(module).values() if isinstance(kind, type)}

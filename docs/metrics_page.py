@@ -4,13 +4,14 @@ from __future__ import annotations  # a test of the oldest Python reads this pag
 
 import sys
 
+from brctl.fleet.alert_series import SERIES
 from brctl.node.monitor import Collector, own, registry
 from brctl.node.report import Series
 
 
 def page() -> str:
     parts = [_entry(collector) for collector in registry()]
-    return _HEAD + "\n".join((*parts, _OWN + _table(own.SERIES)))
+    return _HEAD + "\n".join((*parts, _OWN + _table(own.SERIES), _ALERTS + _table(SERIES)))
 
 
 def _entry(collector: Collector) -> str:
@@ -51,6 +52,12 @@ _OWN = f"""\
 ## {own.SAMPLER}
 
 What brctl measures of itself, and of the GPUs as a whole.
+
+"""
+_ALERTS = """\
+## alerts
+
+What `brctl monitor` works out of the samples of all nodes; no collector measures it, and `--once` has none of it.
 
 """
 

@@ -9,7 +9,7 @@ import typer
 import typer.main
 
 from ..config.mistake import ConfigError
-from . import config, diagnose, monitor, monitor_files, node_manager, tune
+from . import config, diagnose, monitor, monitor_alerts, monitor_files, node_manager, tune
 from .common import Group
 from .errors import INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(node_manager.app, name="node-manager")
 monitor_files.add(monitor.app)
+monitor.app.add_typer(monitor_alerts.app, name="alerts")
 app.add_typer(monitor.app, name="monitor")
 app.add_typer(tune.app, name="tune")
 app.add_typer(diagnose.app, name="diagnose")

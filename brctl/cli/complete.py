@@ -67,6 +67,13 @@ def symptoms(_ctx: typer.Context, _incomplete: str) -> Values:
     return [(symptom, card(symptom).title) for symptom in SYMPTOMS]
 
 
+def alerts(_ctx: typer.Context, _incomplete: str) -> Values:
+    """Our own alerts."""
+    from ..node.monitor.alert_rules import DEFAULTS
+
+    return [default.rule.id for default in DEFAULTS]
+
+
 def nodes(ctx: typer.Context, _incomplete: str) -> Values:
     """The nodes of the config. Raises whatever is wrong with it."""
     from ..config.nodes import expand

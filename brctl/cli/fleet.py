@@ -47,9 +47,11 @@ def target(name: str, config: Config | None, mock: str | None = None) -> Target:
     if config is None:
         return Target(name, Expected(), (), mock)
     from ..config.resolve import communication, expected, thresholds
+    from ..fleet.rail_out import RailFile
 
     node = config.node(name)
-    comm = communication(node, config.settings.topology.kind)
+    kept = RailFile(config.path, bool(mock)).read()
+    comm = communication(node, config.settings.topology.kind)._replace(out=kept.out if kept else None)
     return Target(name, expected(node), thresholds(node), mock, comm=comm)
 
 

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import typer
 
 from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
 from .outlet import Compat, HostnameLabel, Outlet
+from .ticks import Asked, Source, among, has_gpu, opened, sample
 
 if TYPE_CHECKING:
-    from ..config.resolve import Config
     from ..node.report import Report
-    from ..node.request import Request, Sampling
-    from .fleet import FleetSession, Target
-    from .session import Session
 
 app = typer.Typer(cls=Group, help="What GPUs, networks, disks and CPUs do, live, as text or for programs.")
 FORMS = ("live", "table", "json", "jsonl", "csv", "prometheus")
 LEAST_INTERVAL_S = 0.1
-FIRST_S = 60.0
-"""For the first tick: eight GPUs without persistence mode take about 15 s to initialise."""
-_PEERS = 8
-"""A node measures the round trip to so many that follow it in the set, and not to all: n nodes make 8 n, not n^2."""
-
-
-class Asked(NamedTuple):
-    """What the command line and the config come to."""
-
-    form: str
-    interval_s: float
-    for_s: float | None
-    gpus: frozenset[str] | None
-    """Indices; None: all."""
-    require_gpu: bool
 
 
 @app.callback(invoke_without_command=True)
@@ -50,6 +31,10 @@ def monitor(
     for_: str | None = typer.Option(None, "--for", metavar="TIME", help="End after this time: 10m."),
     gpus: str | None = typer.Option(None, "--gpus", metavar="LIST", help="Of the GPUs, these alone: 0,4-7."),
     require_gpu: bool = typer.Option(False, "--require-gpu", help="Exit 3 where no GPU answers."),
+    act: bool = typer.Option(False, "--act", help="Do what `alerting` of the config says of alerts; else it is told."),
+    max_nodes: int = typer.Option(
+        1, "--max-nodes", metavar="N", min=1, help="With --act, alerts drain no more than so many nodes at a time."
+    ),
     read_only: bool = typer.Option(False, "--read-only", help="Live: no process can be signalled."),
     listen: str | None = typer.Option(
         None, "--listen", metavar="ADDR:PORT", help="Serve /metrics here; --output prometheus: on 127.0.0.1:9836."
@@ -76,11 +61,18 @@ def monitor(
         return
     label = dcgm_hostname_label.value if dcgm_hostname_label else None
     outlet = Outlet(listen, textfile, compat.value if compat else None, label, tls_cert, tls_key, tls_client_ca)
-    asked = _asked(ctx, once, interval, for_, gpus, require_gpu, outlet)
+    asked = _asked(ctx, once, interval, for_, gpus, require_gpu, outlet)._replace(act=act, max_nodes=max_nodes)
+    if once and act:
+        raise CommandError("--once takes one sample, and --act needs many")
     if once:
         raise typer.Exit(_show_once(ctx, asked))
-    with _source(ctx, asked) as source:
-        raise typer.Exit(_show(source, asked, read_only, outlet))
+    with opened(ctx, asked) as source:
+        from .alerting import Alerts
+
+        aloud = asked.form != "live" or not sys.stdout.isatty()
+        with Alerts(source.common, source.config, source.nodes, act, max_nodes, aloud) as alerts:
+            followed = source._replace(ticks=alerts.followed(source.ticks))
+            raise typer.Exit(_show(followed, asked, read_only, outlet))
 
 
 def _refuse_options(ctx: typer.Context) -> None:
@@ -104,10 +96,11 @@ def _asked(
     outlet: Outlet,
 ) -> Asked:
     """Raises CommandError, ConfigError."""
-    from .session import opened, seconds
+    from . import session
+    from .session import seconds
 
     given = common(ctx)
-    config = opened(given)
+    config = session.opened(given)
     declared = config.settings.monitor if config else None
     form = given.output or (declared.output if declared else "live")
     if form not in FORMS:
@@ -138,30 +131,6 @@ def _indices(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-# What is asked of the nodes.
-
-
-def _sampling(config: Config | None, target: Target, asked: Asked) -> Sampling:
-    from ..node.request import Cadence, Sampling
-
-    if config is None:
-        return Sampling(asked.interval_s)
-    declared = config.node(target.node).monitor
-    cadences = [Cadence(name, it.every) for name, it in declared.collectors.items() if it.every is not None]
-    return Sampling(asked.interval_s, tuple(cadences), _peers(config, declared.peers, target.node))
-
-
-def _peers(config: Config, declared: str | None, node: str) -> tuple[str, ...]:
-    """Those that follow the node in the set, round and round."""
-    names = config.members(declared) if declared else ()
-    place = names.index(node) + 1 if node in names else 0
-    return tuple(name for name in names[place:] + names[:place] if name != node)[:_PEERS]
-
-
-def _requests(run: Session | FleetSession, asked: Asked, action: str) -> list[Request]:
-    return [target.request(action)._replace(sampling=_sampling(run.config, target, asked)) for target in run.targets]
-
-
 # What they say.
 
 
@@ -172,86 +141,14 @@ def _show_once(ctx: typer.Context, asked: Asked) -> int:
 
     printer = _printer(asked, Lines().write)
     with session(ctx) as run:
-        reports = _once(run, asked)
+        reports = sample(run, asked)
     _told(run.common, reports)
-    chosen = _chosen(reports, asked)
+    chosen = among(reports, asked)
     printer(chosen)
-    if asked.require_gpu and not _has_gpu(chosen):
+    if asked.require_gpu and not has_gpu(chosen):
         tell("no GPU answers")
         return INCOMPLETE
     return exit_code(reports, "crit", strict=False)
-
-
-def _once(run: Session | FleetSession, asked: Asked) -> tuple[Report, ...]:
-    from .session import Session
-
-    requests = _requests(run, asked, "sample")
-    if isinstance(run, Session):
-        report = run.agent.ask(requests[0], run.timeout_s)
-        return (report._replace(notes=(*run.notes, *report.notes)),)
-    return run.ask_each(requests)
-
-
-class Source(NamedTuple):
-    """Where ticks come from."""
-
-    common: Common
-    ticks: Iterator[Sequence[Report]]
-    here: str | None
-    """The node that this host is; None: not among those that are looked at, or a mock."""
-    config: Config | None
-
-
-@contextlib.contextmanager
-def _source(ctx: typer.Context, asked: Asked) -> Iterator[Source]:
-    from .session import Session, mocked, session
-
-    with session(ctx) as run:
-        requests = _requests(run, asked, "monitor")
-        if isinstance(run, Session):
-            from ..fleet.streams import patience_s
-
-            ticks = run.agent.ticks(requests[0], FIRST_S, patience_s(asked.interval_s))
-            here = None if any(mocked(run.common)) else run.targets[0].node
-            yield Source(run.common, _limited(((report,) for report in ticks), asked), here, run.config)
-            return
-        streams = run.streams(requests)
-        try:
-            yield Source(run.common, _limited(iter(streams), asked), None, run.config)
-        finally:
-            streams.close()
-
-
-def _limited(ticks: Iterator[Sequence[Report]], asked: Asked) -> Iterator[Sequence[Report]]:
-    """Until --for is over. Raises CommandError where --require-gpu finds none in the first tick."""
-    end: float | None = None
-    for reports in ticks:
-        chosen = _chosen(reports, asked)
-        if end is None:
-            end = time.monotonic() + (asked.for_s or math.inf)
-            if asked.require_gpu and not _has_gpu(chosen):
-                raise CommandError("no GPU answers", code=INCOMPLETE)
-        yield chosen
-        if time.monotonic() + asked.interval_s / 2 > end:
-            return
-
-
-def _chosen(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
-    """Without the samples of GPUs that --gpus does not name."""
-    if asked.gpus is None:
-        return reports
-    found = []
-    for report in reports:
-        others = {series.name for series in report.series if series.labels[:1] != ("gpu",)}
-        kept = tuple(one for one in report.samples if one.series in others or one.labels[0] in asked.gpus)
-        found.append(report._replace(samples=kept))
-    return found
-
-
-def _has_gpu(reports: Sequence[Report]) -> bool:
-    from ..node.monitor import UP
-
-    return any(sample.series == UP and sample.value for report in reports for sample in report.samples)
 
 
 def _show(source: Source, asked: Asked, read_only: bool, outlet: Outlet) -> int:

@@ -19,12 +19,18 @@ def rules(
         None, "--runbooks", metavar="URL", help="Where docs/alerts.md can be read: alerts link to their place there."
     ),
 ) -> None:
-    """Print Prometheus rules for what is exported: alerts, and what dashboards need."""
+    """Print Prometheus rules for what is exported: the alerts of the config, and what dashboards need."""
     from .. import render
+    from ..config.alerts import alerting
     from ..render.rules import text
+    from .session import opened
 
-    common(ctx).form("yaml")
-    render.plain(text(runbooks))
+    given = common(ctx)
+    given.form("yaml")
+    config = opened(given)
+    if config and any(override.alerting for override in config.settings.overrides):
+        given.warn("warning: what `overrides` say of alerting is left out: one file is for all nodes")
+    render.plain(text(runbooks, alerting(config.node(None) if config else None).rules))
 
 
 def dashboard(ctx: typer.Context) -> None:

@@ -212,14 +212,17 @@ def _hostname(given: Common, mock: str | None) -> str:
 
 def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:
     name = _here(given, config, hostname)
+    mock = mocked(given).of(given.as_node)
     if config is None:
-        return Session(given, None, [target(name, None)], "warn", _timeout(given, None), agent)
+        return Session(given, None, [target(name, None, mock)], "warn", _timeout(given, None), agent)
     _warn(given, config)
     notes = () if name in config.nodes else (f"no node of {config.path}: {_UNKNOWN}",)
     if given.quiet and notes:  # else it is printed with the other notes
         tell(f"{name}: {notes[0]}", word="warning")
     timeout_s = _timeout(given, config.settings.transport.command_timeout)
-    return Session(given, config, [target(name, config)], config.node(name).diagnose.fail_on, timeout_s, agent, notes)
+    return Session(
+        given, config, [target(name, config, mock)], config.node(name).diagnose.fail_on, timeout_s, agent, notes
+    )
 
 
 def _warn(given: Common, config: Config) -> None:

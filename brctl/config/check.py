@@ -55,7 +55,7 @@ def across(config: Config, checks: Sequence[Check]) -> Iterator[Mistake]:
     return chain(
         _hardware(config),
         _sets(config),
-        _losses(config),
+        _alerts(config),
         _clashes(config),
         _collectors(config),
         _thresholds(config, checks),
@@ -90,12 +90,11 @@ def _collectors(config: Config) -> Iterator[Mistake]:
                     yield config.mistake(here, f"no collector is called {name!r}", hint, key=True)
 
 
-def _losses(config: Config) -> Iterator[Mistake]:
-    for loc, part in config.parts():
-        alert = part.alerting.get("network_loss")
-        if alert and alert.threshold and alert.threshold.unit != "%":
-            here = (*loc, "alerting", "network_loss", "threshold")
-            yield config.mistake(here, "a loss is a share of the packets", "write it in percent: 0.001%")
+def _alerts(config: Config) -> Iterator[Mistake]:
+    if any(part.alerting for _, part in config.parts()):
+        from .alerts import mistakes  # of no use to most files
+
+        yield from mistakes(config)
 
 
 _SECTION: Any = object()

@@ -233,11 +233,55 @@ class Monitor(Section):
     collectors: dict[types.Key, Collector] = item({}, "Single collectors.")
 
 
+Argument = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
 class Alert(Section):
+    metric: types.Key | None = item(
+        None,
+        "The series that is meant, where the name of the alert is not one of ours.",
+        "docs/metrics.md",
+        examples=["brctl_gpu_power_watts"],
+    )
     threshold: types.Level | None = item(None, "Value from which it fires; the alert's own when not given.")
+    fires: Literal["from", "above", "below", "up-to"] | None = item(
+        None, "On which side of the threshold; the alert's own, else from (and above it)."
+    )
     hold: types.Hold = item("0s", "How long the value must stay there.", alias="for")
-    action: Literal["log", "throttle", "reroute", "drain"] = item("log", "What is done.")
-    severity: Literal["info", "warning", "critical"] = item("warning", "How bad it is.")
+    clear: types.Level | None = item(
+        None,
+        "What fires ends only beyond this; when not given, 3 degrees or a tenth short of the threshold.",
+    )
+    clear_for: types.Hold = item("60s", "How long it must be over before the alert ends.")
+    min_samples: Annotated[int, Field(ge=1, le=1000)] = item(1, "Values in a row that must be there before it fires.")
+    action: Literal["log", "exec", "webhook", "throttle", "reroute", "drain", "none"] = item(
+        "log", "What is done, where brctl monitor has --act; none: the alert is not wanted."
+    )
+    command: Annotated[tuple[Argument, ...], Strict(False)] | None = item(
+        None,
+        "For exec: a program and its arguments, run on the admin host without a shell.",
+        min_length=1,
+        max_length=64,
+    )
+    url: Annotated[str, Field(pattern=r"^https?://[^\s@]+$", max_length=2048)] | None = item(
+        None, "For webhook: where it is posted to, from the admin host."
+    )
+    severity: Literal["info", "warning", "critical"] | None = item(
+        None, "How bad it is; the alert's own when not given, else warning."
+    )
+    labels: dict[types.Key, types.Text] = item({}, "More labels, for those who sort alerts.", max_length=16)
+
+    @model_validator(mode="after")
+    def _has_what_it_does(self) -> "Alert":
+        for action, key, value, example in (
+            ("exec", "command", self.command, "command: [/usr/local/bin/page, gpu]"),
+            ("webhook", "url", self.url, "url: https://alerts.example.org/hook"),
+        ):
+            if self.action == action and not value:
+                raise RefusedError(f"action {action} needs a {key}", f"for example: {example}")
+            if self.action != action and value:
+                raise RefusedError(f"{key} is of action {action} alone", f"write action: {action}, or leave it out")
+        return self
 
 
 class Diagnose(Section):
@@ -280,7 +324,9 @@ class Shared(Section):
     tune: Tune = section("What tune sets. A key that is not given is left as it is.")
     comm: Comm = section("Communication environment of jobs.")
     monitor: Monitor = section("What is sampled, and how it is shown.")
-    alerting: dict[types.Key, Alert] = item({}, "Alerts, by the name of their series.")
+    alerting: dict[types.Key, Alert] = item(
+        {}, "Alerts, by name: one of docs/alerts.md with underscores, or a name of your own with its metric."
+    )
     diagnose: Diagnose = section("Checks and their verdicts.")
 
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from ..node.codec import InvalidReportError, dumps, loads
-from ..node.frame import Frame, FrameError, Unpacker, pack
+from ..node.frame import HERE, Frame, FrameError, Unpacker, pack
 from ..node.report import NodeError, Report
 from ..node.request import Request
 
@@ -101,6 +101,7 @@ class LocalAgent:
         from ..node.monitor.stream import Follower  # who asks once has no use for it
 
         self._asked += 1
+        self._grace_s = _WRITE_GRACE_S if request.acting.rules else _GRACE_S
         self._send(request)
         began = time.time()
         follower: Follower | None = None
@@ -112,6 +113,8 @@ class LocalAgent:
                         yield loads(Report, payload)
                         return
                     yield follower.follow(payload)._replace(node=request.node)
+                    if request.acting.rules:
+                        self._say(HERE)
                     continue
                 head = loads(Report, payload)
                 if head.errors:
@@ -125,8 +128,11 @@ class LocalAgent:
             yield Report(request.node, began, time.time() - began, errors=(failure.error,))
 
     def _send(self, request: Request) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it died at the start; its stderr, read next, says why
-            self._stdin.write(pack(Frame(str(self._asked), dumps(request).encode("ascii"))))
+        self._say(dumps(request).encode("ascii"))
+
+    def _say(self, payload: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it died; its stderr, read next, says why
+            self._stdin.write(pack(Frame(str(self._asked), payload)))
 
     def _receive(self, limit_s: float) -> Report:
         try:

@@ -14,8 +14,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..node.alert_facts import ActionRecord
 from ..node.codec import loads
-from ..node.frame import Frame
+from ..node.frame import HERE, Frame, pack
 from ..node.monitor.stream import Follower
 from ..node.report import NodeError, Report
 from . import failure
@@ -59,6 +60,8 @@ class _Listening(Conversation):
             return super()._hear(frame)
         else:
             self._on_outcome(self, self.follower.follow(frame.payload))
+            if self.order.request.acting.rules:
+                self._write("stdin", pack(Frame("1", HERE)))
         return self._limit(patience_s(self.order.request.sampling.interval_s))
 
 
@@ -73,6 +76,8 @@ class _Listeners(Run):
         limits = limits._replace(fanout=len(orders), run_s=math.inf)
         super().__init__(orders, transport, limits, lambda _: None, lambda _: None)
         self.heard: dict[str, _Heard] = {}
+        self._actions: dict[str, list[ActionRecord]] = {}
+        """By node, those that nobody has taken yet: each stands in one tick alone."""
         self.changed = threading.Condition()
         self._failures: Counter[str] = Counter()
         children = any(launch.direct for launch in self._launches.values())
@@ -102,8 +107,15 @@ class _Listeners(Run):
 
     def _deliver(self, report: Report) -> None:
         with self.changed:
-            self.heard[report.node] = _Heard(time.monotonic(), report)
+            self.heard[report.node] = _Heard(time.monotonic(), report._replace(actions=()))
+            if report.actions:
+                self._actions.setdefault(report.node, []).extend(report.actions)
             self.changed.notify_all()
+
+    def taken(self, node: str) -> tuple[ActionRecord, ...]:
+        """What the node has done since this was last asked."""
+        with self.changed:
+            return tuple(self._actions.pop(node, ()))
 
 
 class Streams:
@@ -164,6 +176,9 @@ class Streams:
                 reports.append(Report(order.node, now, 0.0, errors=(silent,)))
             else:
                 reports.append(heard.report)
+            done = self._run.taken(order.node) if self._run else ()
+            if done:  # else it stays the same object: whoever has seen it knows it by that
+                reports[-1] = reports[-1]._replace(actions=done)
         return tuple(reports)
 
 

@@ -60,6 +60,13 @@ GPU_KINDS: Tuple[Kind, ...] = (
         values={"latency_ms": 40},
     ),
     Kind(
+        "fever",
+        "gpu",
+        "it gets 62 C warmer within a minute, less at a lower power limit, and is cool again after another",
+        needs="temperature_celsius",
+        values={"fever_s": 120},
+    ),
+    Kind(
         "no-persistence",
         "gpu",
         "its persistence mode is off",

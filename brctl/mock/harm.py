@@ -9,7 +9,7 @@ from .faults import BUSY, KERNEL_LOG, UNSUPPORTED, Change, Fault
 
 _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
-_EMPTY = {"nvlinks_down": (), "latency_ms": 0}
+_EMPTY = {"nvlinks_down": (), "latency_ms": 0, "fever_s": 0}
 """Keys that a GPU need not have where there is nothing to say."""
 
 

@@ -87,6 +87,9 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
                             "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG
                             on, a real parent has no utilisation, encoder, decoder or remapped rows: write null for them
     latency_ms              5: each call on it takes so much longer
+    fever_s                 120: from when the library was loaded it works harder and harder for half of so many
+                            seconds, and less and less for the other half, and gets 62 C warmer at its default power
+                            limit, in proportion less at a lower one. Temperatures tremble by a degree, by `seed`
     xids                    [{"xid": 79, "after_s": 0}]: events, each given once to every event set that waits for
                             them, so long after the library was loaded
     errors                  what functions answer instead, by a shell pattern of C names:
@@ -202,7 +205,7 @@ _ALIKE = (
     (_TEXT, "fabric_cluster_uuid"),
     (_FLAG, "display_active display_mode persistence_mode mig_enabled mig_pending ecc_enabled ecc_pending"),
     (_FLAG, "remap_pending remap_failure retired_pages_pending sram_threshold_exceeded inforom_valid"),
-    (_WHOLE, "minor_number latency_ms compute_mode max_mig_devices performance_state"),
+    (_WHOLE, "minor_number latency_ms fever_s compute_mode max_mig_devices performance_state"),
     (_WHOLE, "nvlinks fabric_status fabric_clique_id"),
     (_WHOLE, "memory_total_bytes memory_reserved_bytes memory_used_bytes bar1_total_bytes bar1_used_bytes"),
     (_WHOLE, "gpu_utilization_percent memory_utilization_percent"),

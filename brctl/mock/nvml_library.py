@@ -22,7 +22,7 @@ from .nvml_events import Event, EventSets
 from .nvml_functions import FUNCTIONS
 from .nvml_gpm import Samples
 from .nvml_lists import has_long_processes
-from .nvml_load import load, working
+from .nvml_load import fever, load, working
 from .nvml_setters import SETTABLE, SETTERS, Settings, hold_clocks, with_settings
 from .nvml_words import STRINGS
 
@@ -208,7 +208,7 @@ class _Gpu:
         self._settings: Settings = {}
         self._ahead = [change for change in changes if change.gpu_index == index]
         self._begun: List[Tuple[Change, float]] = []
-        self._calls = 0
+        self._calls, self._loaded_s = 0, time.monotonic()
         self._latency_s = (self._given.get("latency_ms") or 0) / 1000
         self.handle = _FIRST_HANDLE + _HANDLE_STEP * index
         self.errors = Errors(self._given.get("errors") or {}, index + 1000 * (self._seed or 0))
@@ -231,10 +231,14 @@ class _Gpu:
 
     def now(self) -> Values:
         """Its values at this moment."""
-        if self._seed is None and not self._begun and self.values.get("locked_clocks_mhz") is None:
+        feverish = bool(self.values.get("fever_s"))
+        still = self._seed is None and not self._begun and not feverish
+        if still and self.values.get("locked_clocks_mhz") is None:
             return self.values
         time_s, values = time.monotonic(), dict(self.values)
-        if self._seed is not None:
+        if feverish:
+            values.update(fever(values, self._seed or 0, time_s - self._loaded_s))
+        elif self._seed is not None:
             values.update(working(values, load(self._seed, self.values["index"], time_s), time_s))
         for change, since_s in self._begun:
             values.update(change.values)

@@ -9,6 +9,8 @@ _PERIODS_S = (7.0, 31.0, 113.0)
 """Of the waves that the load is made of: steps, epochs, jobs. They have no common measure, so nothing repeats."""
 _WARMING_C = 45
 """From idle to full load; 70 to 75 C is what air-cooled boards of 700 W show in public captures."""
+_FEVER_C = 62
+"""Of the key fever_s: an H100 that idles at 30 C has then no margin left."""
 _IDLE = 0.02
 
 
@@ -19,10 +21,21 @@ def load(seed: int, index: int, time_s: float) -> float:
     return 0.0 if level < _IDLE else min(1.0, level)
 
 
-def working(values: Values, level: float, time_s: float) -> Dict[str, Any]:
+def fever(values: Values, seed: int, age_s: float) -> Dict[str, Any]:
+    """The values that change while a GPU is too warm; `age_s` is the time since the library was loaded."""
+    level = math.sin(math.pi * min(1.0, age_s / values["fever_s"])) ** 2
+    tremble = math.sin(2 * math.pi * age_s + _phase(seed, values["index"], 1))
+    changed = working(values, level, age_s, _FEVER_C + tremble)
+    if changed.get("temperature_margin_celsius", 1) <= 0:  # it slows itself down
+        changed["clocks_event_reasons"] = ["sw_thermal_slowdown", *changed.get("clocks_event_reasons", ())]
+    return changed
+
+
+def working(values: Values, level: float, time_s: float, warming_c: float = _WARMING_C) -> Dict[str, Any]:
     """The values that change where the GPU works at `level`, in proportion between those at idle and its limits. What
-    the GPU does not have stays so."""
+    the GPU does not have stays so. `warming_c`: at full load and the default power limit."""
     idle_watts, limit = values.get("power_average_watts"), values.get("enforced_power_limit_watts")
+    warmer = round(level * warming_c * min(1.0, (limit or 1) / (values.get("default_power_limit_watts") or limit or 1)))
     changed: Dict[str, Any] = {}
     if idle_watts is not None and limit is not None:
         watts = idle_watts + level * max(0.0, limit - idle_watts)
@@ -31,9 +44,9 @@ def working(values: Values, level: float, time_s: float) -> Dict[str, Any]:
     for key, most in (("gpu", 100), ("memory", 60)):
         changed[key + "_utilization_percent"] = round(level * most)
     for key in ("temperature_celsius", "memory_temperature_celsius"):
-        changed[key] = (values.get(key) or 0) + round(level * _WARMING_C)
+        changed[key] = (values.get(key) or 0) + warmer
     if values.get("temperature_margin_celsius") is not None:
-        changed["temperature_margin_celsius"] = values["temperature_margin_celsius"] - round(level * _WARMING_C)
+        changed["temperature_margin_celsius"] = values["temperature_margin_celsius"] - warmer
     if values.get("memory_total_bytes"):
         reserved, used = values.get("memory_reserved_bytes") or 0, values.get("memory_used_bytes") or 0
         changed["memory_used_bytes"] = used + int(level * 0.9 * (values["memory_total_bytes"] - reserved - used))

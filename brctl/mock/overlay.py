@@ -55,10 +55,10 @@ class Overlay:
         return self._texts
 
     @contextlib.contextmanager
-    def lock(self, path: str, holder: str) -> Iterator[None]:  # noqa: ARG002  # a machine has this one
+    def lock(self, path: str, holder: str) -> Iterator[None]:
         """Raises BusyError when it is entered, OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        with files.lock(os.path.join(self._folder, self._name + ".lock"), holder):
+        with files.lock(os.path.join(self._folder, "{}.{}".format(self._name, os.path.basename(path))), holder):
             yield
 
     def _refresh(self) -> None:

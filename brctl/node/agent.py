@@ -16,7 +16,7 @@ from typing import Callable, Dict, Tuple
 from .codec import InvalidReportError, dumps, loads
 from .diagnose import Earlier, engine
 from .facts import Inventory
-from .frame import Frame, Unpacker, pack
+from .frame import HERE, Frame, Unpacker, pack
 from .host import Host, ending
 from .probe import again, inventory
 from .report import Finding, NodeError, Report
@@ -108,50 +108,72 @@ def _gpus(request: Request) -> int:
     return (declared.gpu_count or 0) if declared else 0
 
 
-def _stream(host: Host, request: Request, stop: threading.Event, send: Callable[[bytes], None]) -> None:
-    """The head, then a tick each `interval_s` until `stop` is set, or nobody takes them any more."""
+class _Ear:
+    """What the one who asked says while his request is at work."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.last_s = time.monotonic()
+        """When he was last heard."""
+
+    def hear(self, payload: bytes) -> None:
+        self.last_s = time.monotonic()
+        if payload != HERE:
+            self.stop.set()
+
+
+def _stream(host: Host, request: Request, ear: _Ear, send: Callable[[bytes], None]) -> None:
+    """The head, then a tick each `interval_s` until it is to stop, or nobody takes them any more."""
     from .monitor import sampler, stream  # of no use to the others
 
     samples = sampler.Sampler(host, request.sampling, _gpus(request))
     packer = stream.Packer(samples.series)
     send(dumps(Report(request.node, time.time(), 0.0, host.mock, series=samples.series)).encode("ascii"))
-    for tick in samples.ticks(request.sampling.interval_s, stop):
-        send(packer.pack(*tick))
+    ticks = samples.ticks(request.sampling.interval_s, ear.stop)
+    if not request.acting.rules:
+        for tick in ticks:
+            send(packer.pack(*tick))
+        return
+    from .tune import acting  # of no use to the others
+
+    with acting.Actor(host, request, samples.series) as actor:
+        for tick in ticks:
+            send(packer.pack(*tick, actor.take(tick, ear.last_s)))
 
 
 def serve(host: Host, source: int, sink: int) -> None:
     """Answer frames from the file descriptor `source` on `sink`, until `source` ends. Raises FrameError."""
     lock = threading.Lock()
-    streams: Dict[str, threading.Event] = {}
+    ears: Dict[str, _Ear] = {}
 
     def send(frame_id: str, payload: bytes) -> None:
         packed = pack(Frame(frame_id, payload))
         with lock:
             _write_all(sink, packed)
 
-    def handle(frame: Frame, stop: threading.Event) -> None:
+    def handle(frame: Frame, ear: _Ear) -> None:
         with contextlib.suppress(BrokenPipeError):  # who asked is gone, and our stdin with him
-            send(frame.id, _answer_text(host, frame.payload, lambda text: send(frame.id, text), stop))
-        del streams[frame.id]
+            send(frame.id, _answer_text(host, frame.payload, lambda text: send(frame.id, text), ear))
+        del ears[frame.id]
 
     unpacker = Unpacker()
     for chunk in iter(lambda: os.read(source, _CHUNK), b""):
         for frame in unpacker.feed(chunk):
-            if frame.id in streams:
-                streams[frame.id].set()  # a stream hears nothing but that it is to stop
+            if frame.id in ears:
+                ears[frame.id].hear(frame.payload)
                 continue
-            stop = streams[frame.id] = threading.Event()
-            threading.Thread(target=handle, args=(frame, stop), daemon=True).start()
+            ear = ears[frame.id] = _Ear()
+            threading.Thread(target=handle, args=(frame, ear), daemon=True).start()
 
 
-def _answer_text(host: Host, text: bytes, send: Callable[[bytes], None], stop: threading.Event) -> bytes:
-    """Answer JSON with JSON; whatever goes wrong comes back as a Report too. `send` and `stop` are a stream's: its end
+def _answer_text(host: Host, text: bytes, send: Callable[[bytes], None], ear: _Ear) -> bytes:
+    """Answer JSON with JSON; whatever goes wrong comes back as a Report too. `send` and `ear` are a stream's: its end
     is a Report with nothing in it."""
     began = time.time()
     try:
         request = loads(Request, text)
         if request.action == "monitor":
-            _stream(host, request, stop, send)
+            _stream(host, request, ear, send)
             return dumps(Report(request.node, began, time.time() - began, host.mock)).encode("ascii")
         return dumps(answer(host, request)).encode("ascii")
     except BrokenPipeError:
@@ -197,8 +219,10 @@ def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None
 
 
 def _end_writes() -> None:
-    """A write of `tune` that has begun comes to its end, and no other begins."""
-    tune = sys.modules.get(__package__ + ".tune.apply")
+    """What is throttled is given back; a write of `tune` that has begun comes to its end, and no other begins."""
+    acting, tune = (sys.modules.get("{}.tune.{}".format(__package__, name)) for name in ("acting", "apply"))
+    if acting:
+        acting.give_back(_WRITE_LIMIT_S)
     if tune:
         tune.stop(_WRITE_LIMIT_S)
 

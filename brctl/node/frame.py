@@ -13,6 +13,8 @@ MARK = b"\x1ebrctl1 "
 MAX_PAYLOAD = 16 * 1024 * 1024
 """Bytes, inflated. A Report of 8 GPUs and 224 CPUs has 50 kB; more than this is no Report."""
 MAX_NOISE = 64 * 1024
+HERE = b"here"
+"""Said on and on to a node that acts by itself: the one who asked is there still."""
 _MAX_HEADER = 256
 _NOISE_KEPT = 500
 

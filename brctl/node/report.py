@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
+from .alert_facts import ActionRecord
 from .facts import Inventory
 
 SCHEMA_VERSION = 1
@@ -94,6 +95,8 @@ class Environment(NamedTuple):
     """/etc/nccl.conf as it is; None: there is no such file."""
     process: Optional[str] = None
     """Of the process that was asked for: what concerns communication, a variable on each line, and nothing else."""
+    out: Optional[str] = None
+    """The device of a rail that is left out, and why."""
 
 
 class Outcome(Enum):
@@ -289,4 +292,6 @@ class Report(NamedTuple):
     samples: Tuple[Sample, ...] = ()
     collective: Optional[str] = None
     """What all_reduce_perf printed, over the GPUs of the node."""
+    actions: Tuple[ActionRecord, ...] = ()
+    """What the node has done by itself since the last tick, or undone: a record replaces an earlier one of its id."""
     schema_version: int = SCHEMA_VERSION

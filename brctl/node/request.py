@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Optional, Tuple
 
+from .alert_facts import Rule
 from .facts import Inventory
 
 
@@ -69,6 +70,16 @@ class Setenv(NamedTuple):
     value: str
 
 
+class RailOut(NamedTuple):
+    """A rail that jobs are to leave alone, on all nodes at once."""
+
+    rail: int
+    """Its place, from 0, in the order of the rails."""
+    rails: int
+    """How many there are with it. A node that has another number gets no environment."""
+    reason: str
+
+
 class Communication(NamedTuple):
     """What `comm` of the config says of a node's jobs."""
 
@@ -85,6 +96,7 @@ class Communication(NamedTuple):
     """The config says something of it."""
     pid: Optional[int] = None
     """A process whose environment is asked for."""
+    out: Optional[RailOut] = None
 
 
 class PowerLimit(NamedTuple):
@@ -165,6 +177,20 @@ class Sampling(NamedTuple):
     """For how long to let go of the GPUs; 0: take an earlier release back."""
 
 
+LEASE_S = 20.0
+"""Three ticks of the default interval and some; at longer intervals it is more."""
+
+
+class Acting(NamedTuple):
+    """What a node does by itself while it streams its samples: it throttles. Nothing where there are no rules."""
+
+    rules: Tuple[Rule, ...] = ()
+    """Those whose action is `throttle`."""
+    who: str = ""
+    lease_s: float = LEASE_S
+    """So long after it last heard of the one who asked (frame.HERE) a node gives back what it took."""
+
+
 class PairEnd(NamedTuple):
     """One end of a test between two nodes."""
 
@@ -209,3 +235,5 @@ class Request(NamedTuple):
     """What an earlier `diagnose` saw of this node."""
     sampling: Sampling = Sampling()
     pair: Optional[PairEnd] = None
+    acting: Acting = Acting()
+    """For `monitor`."""

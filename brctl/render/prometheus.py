@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..fleet.alert_series import NODE_UP as UP
 from ..node.report import Report, Sample, Series, State
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-UP = Series("brctl_node_up", "", "gauge", (), "Whether the node answered in this tick.", "its agent", "exporter")
 LAST_SUCCESS = Series(
     "brctl_node_last_success_timestamp_seconds", "seconds", "gauge", (), "When the node last answered.", "time(2)",
     "exporter",

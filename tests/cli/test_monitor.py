@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from brctl.cli import monitor
+from brctl.cli import ticks as asking
 from brctl.node.report import Report, Sample, State
 
 CONFIG = """\
@@ -165,9 +166,9 @@ def test_the_config_says_what_is_sampled_and_how_often(
     brctl: Callable[..., Any], config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    original = monitor._requests
-    monkeypatch.setattr(monitor, "_requests", lambda *given: asked.append(original(*given)) or asked[-1])
-    result = brctl("-c", config, "--mock", "dgx-h100", "--as", "gpu002", "monitor", "--for", "10ms")
+    original = asking._requests
+    monkeypatch.setattr(asking, "_requests", lambda *given: asked.append(original(*given)) or asked[-1])
+    result = brctl("-c", config, "--mock", "dgx-h100", "--as", "gpu002", "monitor", "--for", "150ms")
     assert result.code == 0, result.err
     assert samples(result.out.splitlines()[0])["brctl_peer_reachable", "gpu003"]["value"] == 1
     ((request,),) = asked
@@ -210,7 +211,7 @@ def test_what_ends_a_stream_is_told_once(capsys: pytest.CaptureFixture[str]) -> 
         yield (Report("n1", 3.0, 0.0, errors=(NodeError("agent-died", "it died", "why?"),)),)
 
     asked = monitor.Asked("jsonl", 1.0, None, None, False)
-    assert monitor._print(monitor.Source(Common(), ticks(), None, None), asked) == 3
+    assert monitor._print(monitor.Source(Common(), ticks(), None, None, ("n1",)), asked) == 3
     printed = capsys.readouterr()
     assert printed.out.count('"series":"brctl_x"') == 2
     assert printed.err == "warning: n1: GPU 3: lost\nerror: n1: it died\nhint: why?\n"

@@ -99,3 +99,18 @@ def test_compared_over_nodes(brctl: Brctl) -> None:
     assert "n[1-2,4]: ok" in result.out
     shared = brctl("--mock", "dgx-h100,n3=dgx-h100+nic3-down", "tune", "env", "-w", "n[1-4]").out
     assert [line for line in shared.splitlines() if line.startswith("# on ")] == ["# on n[1-2,4]", "# on n3"]
+
+
+def test_a_rail_that_is_out_is_out_on_all_nodes(brctl: Brctl) -> None:
+    from brctl.fleet.rail_out import Kept, RailFile
+    from brctl.node.request import RailOut
+
+    config = Path("cluster-config.yaml")
+    config.write_text("version: 1\ncluster: {name: a, nodes: 'gpu[001-002]'}\ncomm: {rails: 8}\n")
+    file = RailFile(config, mocked=True)
+    file.write(Kept(RailOut(7, 8, "network-loss on gpu002"), ("mlx5_11",), ("a",)))
+    out = brctl("--mock", "dgx-h100", "--as", "gpu002", "tune", "env").out
+    assert "; mlx5_11, rail 7 of 8, is left out on all nodes: network-loss on gpu002 (/sys/class/infiniband/*)" in out
+    assert "export NCCL_IB_HCA='=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10'\n" in out
+    file.write(None)
+    assert "mlx5_10,mlx5_11'" in brctl("--mock", "dgx-h100", "--as", "gpu001", "tune", "env").out

@@ -42,7 +42,7 @@ def test_alerting_letter_for_letter(config: Load) -> None:
     ).settings.alerting
     assert (alerting["gpu_temperature"].threshold, alerting["gpu_temperature"].action) == (Amount(85, ""), "throttle")
     assert (alerting["network_loss"].threshold, alerting["network_loss"].action) == (Amount(1, "%"), "reroute")
-    assert (alerting["network_loss"].hold, alerting["network_loss"].severity) == (0.0, "warning")
+    assert (alerting["network_loss"].hold, alerting["network_loss"].severity) == (0.0, None)
 
 
 def test_a_byte_order_mark(config: Load) -> None:
@@ -243,8 +243,8 @@ NOTHING = {
     "(more than 0: 1200MHz)",
     "tune: {sysctl: {net.core.rmem_max: 0B}}": "tune.sysctl.net.core.rmem_max: "
     "0 bytes are below the kernel's floor of 2304 (64MiB suits one data centre)",
-    "alerting: {x: {threshold: 0}}": "alerting.x.threshold: 0 is out of range (more than 0: 85)",
-    "alerting: {x: {threshold: 101%}}": "alerting.x.threshold: 101% is out of range (at most 100%)",
+    "alerting: {gpu_hot: {threshold: 0}}": "alerting.gpu_hot.threshold: 0 is out of range (more than 0: 85)",
+    "alerting: {gpu_hot: {threshold: 101%}}": "alerting.gpu_hot.threshold: 101% is out of range (at most 100%)",
     "diagnose: {checks: {a: {tolerance: -1}}}": "diagnose.checks.a.tolerance: -1 is out of range (number, at least 0)",
 }
 
@@ -255,9 +255,10 @@ def test_what_cannot_be_meant(text: str, said: Said) -> None:
 
 
 def test_nothing_that_can_be_meant(config: Load) -> None:
-    text = "alerting: {x: {for: 0m}}\ndiagnose: {checks: {a: {tolerance: 0}}}\nhardware: {all: {nics: {count: 0}}}\n"
+    text = "alerting: {gpu_hot: {for: 0m}}\ndiagnose: {checks: {a: {tolerance: 0}}}\n"
+    text += "hardware: {all: {nics: {count: 0}}}\n"
     settings = config(text).settings
-    assert (settings.alerting["x"].hold, settings.diagnose.checks["a"]["tolerance"]) == (0.0, 0.0)
+    assert (settings.alerting["gpu_hot"].hold, settings.diagnose.checks["a"]["tolerance"]) == (0.0, 0.0)
     assert settings.hardware["all"].nics.count == 0
 
 

@@ -1,17 +1,23 @@
 """Ticks of one agent, and of many in one view."""
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import pytest
 
 from brctl.fleet import engine, launch, local, streams
 from brctl.fleet.local import LocalAgent
 from brctl.fleet.order import Limits, Order
-from brctl.fleet.streams import Streams, patience_s
+from brctl.fleet.streams import Streams, _Listeners, _Listening, patience_s
 from brctl.fleet.transport import Transport, TransportError
+from brctl.fleet.worker import Phase
+from brctl.node.alert_facts import ActionRecord, Rule
+from brctl.node.alert_facts import Outcome as Done
+from brctl.node.frame import HERE, Frame, pack
 from brctl.node.report import Report, State
-from brctl.node.request import Request, Sampling
+from brctl.node.request import Acting, Request, Sampling
 
 pytestmark = pytest.mark.process
 MONITOR = Request("n1", "monitor", sampling=Sampling(0.1))
@@ -168,3 +174,23 @@ def test_patience_and_room(monkeypatch: pytest.MonkeyPatch) -> None:
     run = streams._Listeners(orders(*["cpu-only"] * 9), Transport(), Limits())
     assert (len(run._orders), len(run._later)) == (4, 5)
     assert run._room() == 9
+
+
+def test_what_a_node_did_is_told_once_and_it_hears_that_we_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = ActionRecord("a", 1.0, "n1", "hot", (), "throttle", "", "", Done.DONE)
+    tick = Report("n1", 1.0, 0.0, actions=(record,))
+    run = _Listeners.__new__(_Listeners)
+    run.heard, run._actions, run.changed = {}, {}, threading.Condition()
+    conversation, said = _Listening.__new__(_Listening), list[tuple[object, ...]]()
+    rule = Rule("hot", "brctl_gpu_temperature_celsius", ">=", 85, action="throttle")
+    conversation.order = Order("n1", MONITOR._replace(acting=Acting((rule,))), None)
+    conversation.over, conversation.phase = False, Phase.ANSWER
+    conversation.follower = SimpleNamespace(follow=lambda _: tick)  # type: ignore[assignment]  # a stub of it
+    monkeypatch.setattr(conversation, "_on_outcome", lambda _, report: run._deliver(report), raising=False)
+    monkeypatch.setattr(conversation, "_limit", lambda _: None)
+    monkeypatch.setattr(conversation, "_write", lambda *given: said.append(given))
+    for _ in range(2):
+        conversation._hear(Frame("1", b"[...]"))
+    assert (run.taken("n1"), run.taken("n1")) == ((record, record), ())
+    assert run.heard["n1"].report.actions == ()
+    assert said == [("stdin", pack(Frame("1", HERE)))] * 2

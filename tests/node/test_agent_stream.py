@@ -3,19 +3,21 @@
 import os
 import threading
 import time
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Tuple
 
 import pytest
 
 from brctl.mock.machines import load
 from brctl.node import agent
+from brctl.node.alert_facts import ActionRecord, Outcome, Rule
 from brctl.node.codec import dumps, loads
-from brctl.node.frame import Frame, Unpacker, pack
+from brctl.node.frame import HERE, Frame, Unpacker, pack
 from brctl.node.monitor import registry
 from brctl.node.monitor.sampler import Sampler
 from brctl.node.monitor.stream import Follower, Packer
 from brctl.node.report import Report, State
-from brctl.node.request import Cadence, Request, Sampling
+from brctl.node.request import Acting, Cadence, Request, Sampling
+from brctl.node.tune import acting
 
 MOST_BYTES = 4000
 """A node and tick, at eight GPUs at work: frame and all. 1024 nodes then take 33 Mb/s at one tick a second."""
@@ -110,3 +112,28 @@ def test_what_a_tick_of_eight_gpus_at_work_takes() -> None:
         time.sleep(0.01)  # so that counters grow
     assert sizes[0] < 3 * MOST_BYTES
     assert max(sizes[2:]) <= MOST_BYTES, sizes
+
+
+def test_a_node_that_acts_hears_that_somebody_is_there(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: List[float] = []
+
+    def take(_: Any, tick: Any, last_s: float) -> Tuple[ActionRecord, ...]:
+        heard.append(last_s)
+        record = ActionRecord("a", tick.at, "n1", "hot", (), "throttle", "", "", Outcome.DONE)
+        return (record,) if len(heard) == 1 else ()
+
+    monkeypatch.setattr(acting.Actor, "take", take)
+    pair = served("cpu-only")
+    rule = Rule("hot", "brctl_gpu_temperature_celsius", ">=", 85, action="throttle")
+    request = Request("n1", "monitor", sampling=Sampling(0.05), acting=Acting((rule,)))
+    os.write(pair.to_agent, pack(Frame("1", dumps(request).encode())))
+    follower = Follower(loads(Report, pair.next().payload))
+    assert [follower.follow(pair.next().payload).actions != () for _ in range(2)] == [True, False]
+    os.write(pair.to_agent, pack(Frame("1", HERE)))
+    before = heard[0]
+    while heard[-1] == before:
+        follower.follow(pair.next().payload)
+    os.write(pair.to_agent, pack(Frame("1", b"stop")))
+    while pair.next().payload[:1] != b"{":
+        pass
+    assert not acting._running

@@ -112,7 +112,7 @@ def test_the_keys_of_the_output_are_pinned() -> None:
     plain = json.loads(dumps(FULL))
     assert list(plain) == [
         "node", "time", "elapsed_s", "mock", "inventory", "findings", "errors", "notes", "changes", "transactions",
-        "endpoints", "pair", "environment", "bundle", "series", "samples", "collective", "schema_version",
+        "endpoints", "pair", "environment", "bundle", "series", "samples", "collective", "actions", "schema_version",
     ]  # fmt: skip
     assert list(plain["inventory"]) == [
         "kernel", "cpu", "numa", "memory", "pci", "nics", "rdma", "mounts", "sysctls", "accelerator_driver", "gpus",

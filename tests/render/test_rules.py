@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
+from brctl.fleet.alert_series import SERIES
+from brctl.node.diagnose import engine
 from brctl.node.monitor import own, registry
+from brctl.node.monitor.alert_rules import DEFAULTS
 from brctl.render import dashboard, prometheus, rules
 
 EXPOSED = {series.name: series for collector in registry() for series in collector.series} | {
-    series.name: series for series in (*own.SERIES, *prometheus.OWN)
+    series.name: series for series in (*own.SERIES, *prometheus.OWN, *SERIES)
 }
 
 
@@ -23,15 +26,25 @@ def _names(expr: str) -> "set[str]":
 
 
 def test_rules_and_panels_ask_for_what_there_is() -> None:
-    asked = [each.expr for each in (*rules.ALERTS, *rules.RECORDS)] + list(dashboard.expressions(registry()))
+    asked = (
+        [each.expr for each in rules.RECORDS]
+        + [rules.expression(each.rule) for each in DEFAULTS]
+        + list(dashboard.expressions(registry()))
+    )
     assert {name for expr in asked for name in _names(expr)} <= set(EXPOSED)
 
 
 def test_labels_in_rules_are_those_of_their_series() -> None:
-    for alert in rules.ALERTS:
-        labels = {"node"} | {label for name in _names(alert.expr) for label in EXPOSED[name].labels}
-        assert set(re.findall(r"\$labels\.(\w+)", alert.summary)) <= labels, alert.id
-        assert set(re.findall(r"(\w+)[=!]~?\"", alert.expr)) <= labels, alert.id
+    for default in DEFAULTS:
+        expr, id_ = rules.expression(default.rule), default.rule.id
+        labels = {"node"} | {label for name in _names(expr) for label in EXPOSED[name].labels}
+        assert set(re.findall(r"\{(\w+)\}", default.rule.summary)) <= labels | {"value"}, id_
+        assert set(re.findall(r"(\w+)[=!]~?\"", expr)) <= labels | {"alertname", "alertstate"}, id_
+
+
+def test_runbooks_are_checks() -> None:
+    checks = {check.id for check in engine.registry()}
+    assert {default.explained for default in DEFAULTS} - {None} <= checks
 
 
 def test_no_series_has_a_label_that_the_exporter_adds() -> None:
@@ -44,15 +57,17 @@ def test_the_rules_file() -> None:
     plain = yaml.safe_load(rules.text("https://example.org/alerts.md"))
     records, alerts = (group["rules"] for group in plain["groups"])
     assert [each["record"] for each in records] == [each.name for each in rules.RECORDS]
+    assert [each["alert"] for each in alerts] == [rules.alert_name(each.rule) for each in DEFAULTS]
     down = next(each for each in alerts if each["alert"] == "BrctlGpuDown")
     assert down["annotations"].pop("description").startswith("A GPU that is lost")
     assert down == {
         "alert": "BrctlGpuDown",
-        "expr": "brctl_gpu_up == 0",
-        "for": "1m",
+        "expr": "brctl_gpu_up < 1",
+        "for": "0s",
         "labels": {"severity": "critical"},
         "annotations": {
-            "summary": "GPU {{ $labels.gpu }} of {{ $labels.node }} ({{ $labels.uuid }}) does not answer",
+            "summary": "GPU {{ $labels.gpu }} of {{ $labels.node }} does not answer",
+            "runbook": "brctl diagnose explain gpu-responding",
             "runbook_url": "https://example.org/alerts.md#gpu-down",
         },
     }
@@ -85,7 +100,7 @@ def test_promtool_accepts_rules_and_the_questions_of_the_dashboard(tmp_path: Pat
     group = {"name": "panels", "rules": [{"record": f"panel:{i}", "expr": expr} for i, expr in enumerate(asked)]}
     (tmp_path / "rules.yaml").write_text(rules.text("https://example.org/alerts.md"))
     (tmp_path / "panels.yaml").write_text(yaml.safe_dump({"groups": [group]}))
-    for name, count in (("rules", len(rules.ALERTS) + len(rules.RECORDS)), ("panels", len(asked))):
+    for name, count in (("rules", len(DEFAULTS) + len(rules.RECORDS)), ("panels", len(asked))):
         said = subprocess.run(
             ["promtool", "check", "rules", f"{name}.yaml"], cwd=tmp_path, capture_output=True, text=True
         )

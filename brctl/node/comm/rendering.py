@@ -7,7 +7,7 @@ from .. import ports
 from ..facts import Inventory, RdmaPort
 from ..probe.rdma import roce_v2_index
 from ..report import Environment, EnvironmentVariable
-from ..request import Communication, Expected
+from ..request import Communication, Expected, RailOut
 from .variables import SOURCE, known
 
 HCA = "NCCL_IB_HCA"
@@ -32,6 +32,8 @@ class _Fabric(NamedTuple):
     """In the order of the rails."""
     kind: Optional[str]
     """`roce` or `infiniband`; None: no RDMA."""
+    out: Optional[str] = None
+    """Which device is left out, and why."""
 
 
 class _RefusedError(Exception):
@@ -48,7 +50,7 @@ def render(seen: Inventory, want: Expected, comm: Communication, route: Optional
     given = tuple(_given(comm))
     taken = {variable.name for variable in given}
     found = [variable for variable in _found(seen, comm, fabric, route) if variable.name not in taken]
-    return Environment((*found, *given), tuple(map(_hca, fabric.ports)))
+    return Environment((*found, *given), tuple(map(_hca, fabric.ports)), out=fabric.out)
 
 
 def _refuse_others(seen: Inventory, comm: Communication) -> None:
@@ -79,7 +81,19 @@ def _fabric(seen: Inventory, want: Expected, comm: Communication) -> _Fabric:
         raise _RefusedError("comm.rails is {}, and {}: see hardware.nics.interfaces".format(comm.rails, here))
     nearest = {gpu.nearest_nic: place for place, gpu in reversed(list(enumerate(seen.gpus or ())))}
     order = sorted(found, key=lambda port: nearest.get(port.subject.name, len(nearest)))
-    return _Fabric(tuple(port.rdma for port in order if port.rdma), kinds[0] if kinds else None)
+    fabric = _Fabric(tuple(port.rdma for port in order if port.rdma), kinds[0] if kinds else None)
+    return _without(fabric, comm.out) if comm.out else fabric
+
+
+def _without(fabric: _Fabric, out: RailOut) -> _Fabric:
+    """All nodes leave out the same rail, so one that has other rails is refused."""
+    count = len(fabric.ports)
+    if count != out.rails or not 0 <= out.rail < count or count < 2:
+        what = "rail {} of {} is out on all nodes ({}), and {} are here".format(*out[:2], out.reason, count)
+        raise _RefusedError(what + ": with another set of devices than its peers have, NCCL hangs")
+    ports = fabric.ports[: out.rail] + fabric.ports[out.rail + 1 :]
+    told = "{}, rail {} of {}, is left out on all nodes: {}".format(_hca(fabric.ports[out.rail]), *out)
+    return fabric._replace(ports=ports, out=told)
 
 
 def _hca(port: RdmaPort) -> str:
@@ -101,6 +115,7 @@ def _found(
     if fabric.ports:
         names = ",".join(map(_hca, fabric.ports))
         reason = "the devices that carry collectives, a rail each; `=`: whole names, as mlx5_1 also begins mlx5_10"
+        reason += "; " + fabric.out if fabric.out else ""
         yield EnvironmentVariable(HCA, "=" + names, reason, _RDMA)
     yield _socket(seen, fabric, route)
     if fabric.kind == "roce":

@@ -3,12 +3,13 @@
 The first payload is a Report, the head, which has every Series and no samples. Each after that is one tick, as JSON
 arrays so that 320 samples are 2.7 kB and not 48:
 
-    [AT, GONE, NEW, CHANGED, NOTES]
+    [AT, GONE, NEW, CHANGED, NOTES, ACTION...]
     GONE      numbers of blocks that are no more
     NEW       those that were not there, or have other samples than before:
               [NUMBER, MS, STATE, [[SERIES, LABEL, ...], ...], [VALUE, ...]], SERIES by its place in the head
     CHANGED   [NUMBER, MS], nothing but the time; or [NUMBER, MS, STATE, [STEP, ...], [VALUE, ...]]: from the place
               before the first, or from the last one, so many steps further on is a value that has changed
+    ACTION    a record of what the node has done by itself, or undone; most ticks have none
 
 A block has the samples of one collector on one part, which were read at one time: MS after AT. STATE is 0 where they
 are measured (null: unsupported), 1 stale, 2 timeout: then no value is left. Both ends are here: the node packs, the
@@ -20,7 +21,8 @@ from itertools import chain
 from math import isfinite
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..codec import InvalidReportError
+from ..alert_facts import ActionRecord
+from ..codec import InvalidReportError, decode, encode
 from ..report import Report, Sample, Series, State
 
 Slot = Tuple[str, Tuple[str, ...]]
@@ -35,7 +37,7 @@ _GREATEST = 2**64
 _MS = 1000
 _LATEST = 4102444800.0
 """The year 2100: a clock beyond it is no clock."""
-_MOST_NOTES = 100
+_MOST_NOTES = _MOST_ACTIONS = 100
 
 
 class Block(NamedTuple):
@@ -77,7 +79,9 @@ class Packer:
         self._sent: Dict[Key, _Sent] = {}
         self._next = 0
 
-    def pack(self, at: float, blocks: Sequence[Block], notes: Sequence[str] = ()) -> bytes:
+    def pack(
+        self, at: float, blocks: Sequence[Block], notes: Sequence[str] = (), actions: Sequence[ActionRecord] = ()
+    ) -> bytes:
         """One tick, at `at` seconds since the epoch."""
         sent: Dict[Key, _Sent] = {}
         new: List[Any] = []
@@ -97,7 +101,7 @@ class Packer:
                 new.append(whole)
         gone = [before.number for before in self._sent.values()]
         self._sent = sent
-        payload = [round(at, 3), gone, new, changed, list(notes)[:_MOST_NOTES]]
+        payload = [round(at, 3), gone, new, changed, list(notes)[:_MOST_NOTES], *map(encode, actions)]
         return json.dumps(payload, separators=(",", ":"), allow_nan=False).encode("ascii")
 
     def _whole(self, number: int, block: Block, at: float) -> Tuple[_Sent, List[Any]]:
@@ -175,9 +179,10 @@ class Follower:
     def follow(self, payload: bytes) -> Report:
         """What the node says in this tick. Raises InvalidReportError; nothing that comes after it can be believed."""
         try:
-            at, gone, new, changed, notes = json.loads(payload)
+            at, gone, new, changed, notes, *actions = json.loads(payload)
             _demand(_is_number(at) and 0 <= at < _LATEST, "no time")
             _demand(all(type(note) is str for note in notes) and len(notes) <= _MOST_NOTES, "no notes")
+            done = _actions(actions)
             for number in gone:
                 del self._blocks[number]
             for one in new:
@@ -188,7 +193,7 @@ class Follower:
             raise InvalidReportError("no tick: {}: {}".format(type(error).__name__, error)) from None
         samples = tuple(chain.from_iterable(block.samples for block in self._blocks.values()))
         _demand(len(samples) <= MOST_SAMPLES, "{} samples".format(len(samples)))
-        return self._head._replace(time=float(at), samples=samples, notes=tuple(notes))
+        return self._head._replace(time=float(at), samples=samples, notes=tuple(notes), actions=done)
 
     def _add(self, at: float, number: int, ms: int, state: int, slots: List[Any], values: List[Any]) -> None:
         _demand(type(number) is int and len(slots) == len(values), "no new block")
@@ -214,6 +219,14 @@ class Follower:
         _demand(all(value is None or _is_number(value) for value in values), "no numbers")
         _demand(state is None or (type(state) is int and state >= 0), "no state")
         block.set(block.state if state is None else _STATES[state], at + ms / _MS, steps, values)
+
+
+def _actions(plain: Sequence[Any]) -> Tuple[ActionRecord, ...]:
+    _demand(len(plain) <= _MOST_ACTIONS, "too many actions")
+    try:
+        return tuple(decode(ActionRecord, one) for one in plain)
+    except InvalidReportError as error:
+        raise InvalidReportError("no tick: {}".format(error)) from None
 
 
 def _is_number(value: Any) -> bool:

@@ -78,6 +78,8 @@ def unfinished(host: Host) -> Optional[str]:
     name = log.begin.id
     if log.state == "unconfirmed":
         return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
+    if log.begin.request.action == journal.THROTTLE:
+        return "{} by {} throttles GPUs: it ends with the alert, or by `tune rollback`".format(name, log.begin.who)
     return "{} by {} was cut short: `tune rollback` takes back what it did".format(name, log.begin.who)
 
 

@@ -5,7 +5,8 @@ makes the changes. The end of the pipe without a word means that he died in the 
 `wait SECONDS` means that the changes are made and have to be confirmed: then it is the journal that it asks, and the
 end of the pipe, which may well be the end of the connection, means nothing any more. `done` ends it.
 
-Commit-confirm is one use. Whoever changes a machine for a while can have a guard around his transaction.
+Commit-confirm is one use. Whoever changes a machine for a while can have a guard around his transaction; if that is
+longer than the deadline, he says `here` again and again.
 """
 
 import sys
@@ -30,9 +31,10 @@ _ATTEMPTS, _REST_S = 5, 2.0
 class Guard:
     """The side of the one who makes the changes."""
 
-    def __init__(self, host: Host, transaction: str) -> None:
-        """Returns when the guard is ready. Raises detached.NotStartedError."""
-        arguments = (transaction, repr(APPLY_LIMIT_S), *host.again)
+    def __init__(self, host: Host, transaction: str, limit_s: float = APPLY_LIMIT_S) -> None:
+        """Returns when the guard is ready. `limit_s`: after so long without a word it takes the transaction back.
+        Raises detached.NotStartedError."""
+        arguments = (transaction, repr(limit_s), *host.again)
         self._pipe: Optional[detached.Pipe] = detached.start(host, __name__, arguments)
 
     def wait_for_confirmation(self, seconds: float) -> None:
@@ -42,9 +44,20 @@ class Guard:
         """
         self._say("wait {!r}".format(seconds))
 
+    def here(self) -> None:
+        """The changes are to stay for now. Raises OSError: the guard is gone."""
+        if self._pipe:
+            self._pipe.say("here")
+
     def release(self) -> None:
         """There is nothing to take back any more. Raises OSError: the guard is gone."""
         self._say("done")
+
+    def give_back(self) -> None:
+        """Take it back, now: the one who made the changes cannot."""
+        if self._pipe:
+            self._pipe.close()
+            self._pipe = None
 
     def _say(self, word: str) -> None:
         if self._pipe:
@@ -66,7 +79,9 @@ def main() -> None:
 
 def watch(pipe: int, host: Host, transaction: str, limit_s: float) -> bool:
     """Wait, and say whether the transaction has to be taken back."""
-    word = detached.heard(pipe, limit_s)
+    word = _last(detached.heard(pipe, limit_s))
+    while word == "here\n":
+        word = _last(detached.heard(pipe, limit_s))
     if not word or not word.startswith("wait "):
         return word != "done\n"
     end = time.monotonic() + float(word[len("wait ") :])
@@ -75,6 +90,11 @@ def watch(pipe: int, host: Host, transaction: str, limit_s: float) -> bool:
             return False
         time.sleep(min(_GLANCE_S, max(0.0, end - time.monotonic())))
     return _waits(host, transaction)
+
+
+def _last(heard: Optional[str]) -> Optional[str]:
+    """Of words that came at once."""
+    return heard and heard[heard.rfind("\n", 0, -1) + 1 :]
 
 
 def take_back(host: Host, transaction: str) -> None:

@@ -24,6 +24,8 @@ from .words import shown
 FOLDER = "/var/lib/brctl/tune"
 MARKER = FOLDER + "/open"
 LOCK = "/run/brctl/tune.lock"
+THROTTLE = "throttle"
+"""The action of a transaction that is open for as long as GPUs are throttled (throttle.py)."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _LONGEST = 65536
 """Characters of a value that is kept as it is. Of a longer one that we wrote, its SHA-256 is enough."""
@@ -169,9 +171,14 @@ def names(host: Host) -> Tuple[str, ...]:
     return tuple(sorted((name[: -len(".jsonl")] for name in files), key=_age))
 
 
+def open_id(host: Host) -> Optional[str]:
+    """Which transaction has not ended, if there is one. Raises OSError."""
+    return (host.read(MARKER) or "").strip() or None
+
+
 def opened(host: Host) -> Optional[Log]:
-    """The transaction that has not ended, if there is one. Raises JournalError: it cannot be read; OSError."""
-    name = (host.read(MARKER) or "").strip()
+    """That transaction. Raises JournalError: it cannot be read; OSError."""
+    name = open_id(host)
     try:
         return load(host, name) if name else None
     except JournalError as error:

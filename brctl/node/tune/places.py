@@ -7,6 +7,7 @@ from typing import Callable, Dict, Optional, TypeVar
 
 from ..accel import Accelerator, AcceleratorError, Library, Setters
 from ..deadline import HungError, run_all
+from ..gpu_facts import GpuLimits
 from ..host import Host
 from . import Place, journal
 
@@ -32,6 +33,10 @@ class Places:
     def write(self, place: Place, value: Optional[str]) -> None:
         """Raises WriteError; a knob may then hold a part of it."""
         _in_time(partial(self._write, place, value))
+
+    def limits(self, uuid: str) -> GpuLimits:
+        """Of a GPU. Raises WriteError."""
+        return _in_time(lambda: self._gpu(uuid).limits())
 
     def _read(self, place: Place) -> Optional[str]:
         if place.kind == "gpu":

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from ...node.report import Mock, NodeError, Report
-from . import amounts, fleet, gpus, parts
+from . import alerts, amounts, fleet, gpus, parts
 from .events import Events
 from .frame import Scene
 from .ink import Cell, Ink, Line, cell
@@ -58,7 +58,8 @@ class Watch:
             return self._fleet(ink, now, silent)
         node = Node(report, silent)
         head = [cell(f" {report.node}"), *_mocked(report.mock)]
-        return Scene(head, now, parts.summary(node), self._sections(node, ink))
+        counted = [] if silent else alerts.counted([report])
+        return Scene(head, now, [*counted, *parts.summary(node)], self._sections(node, ink))
 
     def refusal(self, view: View) -> str:
         """Why no process that is shown can be signalled from here; empty where one can be."""
@@ -80,12 +81,13 @@ class Watch:
         mocked = _mocked(self._reports[0].mock) if len(mocks) == 1 else [Cell("  mock machines")]
         head = [Cell(f" {len(shown)} nodes"), *mocked]
         tables = [fleet.nodes(shown, self._histories, ink), self._events.section(None)]
-        return Scene(head, now, fleet.total(shown), [table for table in tables if table.items])
+        counted = [] if silent else alerts.counted(self._reports)
+        return Scene(head, now, [*counted, *fleet.total(shown)], [table for table in tables if table.items])
 
     def _sections(self, node: Node, ink: Ink) -> list[Section]:
         parents = self._parents if node.name == self._here and not node.mock else None
         table = gpus.gpus(node, self._histories, ink, self._events.reasons(node.name))
-        made = [table, self._events.section(node.name), *parts.sections(node, ink, parents)]
+        made = [table, alerts.section(node), self._events.section(node.name), *parts.sections(node, ink, parents)]
         return [section for section in made if section.items]
 
 

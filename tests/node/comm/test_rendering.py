@@ -8,7 +8,7 @@ from brctl.mock.machines import names
 from brctl.node.comm.rendering import NOBODY, render
 from brctl.node.facts import Inventory
 from brctl.node.report import Environment
-from brctl.node.request import Communication, Expected, ExpectedNics, Setenv
+from brctl.node.request import Communication, Expected, ExpectedNics, RailOut, Setenv
 
 See = Callable[[str], Inventory]
 RAILS = "=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11"
@@ -123,3 +123,20 @@ def test_an_interface_that_cannot_be_told(seen: See) -> None:
     assert values(found)["NCCL_SOCKET_IFNAME"] is None
     told = next(each for each in found.variables if each.name == "NCCL_SOCKET_IFNAME")
     assert told.reason == "which of bond0, eno1 is meant cannot be told: name it in comm.env"
+
+
+def test_a_rail_that_is_out_on_all_nodes(seen: See) -> None:
+    comm = Communication(rails=8, out=RailOut(1, 8, "network-loss on gpu002 since noon"))
+    found = render(seen("dgx-h100"), Expected(), comm)
+    assert values(found)["NCCL_IB_HCA"] == RAILS.replace("mlx5_3,", "")
+    assert found.out == "mlx5_3, rail 1 of 8, is left out on all nodes: network-loss on gpu002 since noon"
+    assert found.variables[0].reason.endswith("; " + found.out)
+
+
+@pytest.mark.parametrize("out", [RailOut(1, 4, "x"), RailOut(8, 8, "x"), RailOut(-1, 8, "x")])
+def test_a_rail_that_this_node_does_not_have(seen: See, out: RailOut) -> None:
+    refused = render(seen("dgx-h100"), Expected(), Communication(out=out)).refused
+    assert refused == (
+        "rail {} of {} is out on all nodes (x), and 8 are here: "
+        "with another set of devices than its peers have, NCCL hangs".format(out.rail, out.rails)
+    )

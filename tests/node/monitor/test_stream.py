@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brctl.node.codec import InvalidReportError
+from brctl.node.alert_facts import ActionRecord, Label, Outcome
+from brctl.node.codec import InvalidReportError, encode
 from brctl.node.monitor import stream
 from brctl.node.monitor.stream import Block, Follower, Packer, short
 from brctl.node.report import Report, Series, State
@@ -142,3 +143,19 @@ def test_the_other_end_sees_what_was_measured(ticks: List[Dict[str, Any]]) -> No
         wanted = {sample[:2]: sample for block in blocks for sample in block.samples}
         assert {sample[:2]: sample for sample in report.samples} == wanted
         assert report.notes == ("note",)
+
+
+DONE = ActionRecord("a-1", 10.0, "n1", "hot", (Label("gpu", "3"),), "throttle", "91 C", "700 W -> 630 W", Outcome.DONE)
+
+
+def test_what_the_node_did_by_itself_stands_in_one_tick() -> None:
+    packer, follower = Packer(SERIES), Follower(HEAD)
+    first, second = packer.pack(10.0, [load(0.5)], (), (DONE,)), packer.pack(11.0, [load(0.5)])
+    assert (follower.follow(first).actions, follower.follow(second).actions) == ((DONE,), ())
+    assert len(json.loads(second)) == 5
+
+
+@pytest.mark.parametrize("actions", [[{}], [3], [["a"]], [dict(encode(DONE), outcome="maybe")], [encode(DONE)] * 101])
+def test_an_action_that_is_none(actions: List[Any]) -> None:
+    with pytest.raises(InvalidReportError, match=r"^no tick: "):
+        Follower(HEAD).follow(json.dumps([10.0, [], [], [], [], *actions]).encode())

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import threading
 import time
 from typing import Any, Callable, Iterator, List
 
@@ -185,3 +186,26 @@ def test_no_guard_no_change(host: Machine, begun: journal.Journal, monkeypatch: 
     with pytest.raises(detached.NotStartedError) as caught:
         Guard(host, begun.id)
     assert str(caught.value) == "it was not ready within 0.1 s"
+
+
+@pytest.mark.parametrize(
+    ("words", "back"),
+    [("here\n", True), ("here\nhere\n", True), ("here\ndone\n", False), ("here\nhere\ndone\n", False)],
+)
+def test_who_says_that_he_is_there_has_time(
+    host: Machine, begun: journal.Journal, pipe: List[int], words: str, back: bool
+) -> None:
+    os.write(pipe[1], words.encode())
+    assert guard.watch(pipe[0], host, begun.id, 0.02) is back
+
+
+def test_each_word_gives_time_anew(host: Machine, begun: journal.Journal, pipe: List[int]) -> None:
+    def talk() -> None:
+        for word in (b"here\n", b"here\n", b"here\n", b"done\n"):
+            time.sleep(0.1)
+            os.write(pipe[1], word)
+
+    talking = threading.Thread(target=talk)
+    talking.start()
+    assert not guard.watch(pipe[0], host, begun.id, 0.3)
+    talking.join()

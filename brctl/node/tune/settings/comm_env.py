@@ -5,6 +5,8 @@ Only a block of our own is written, in the form that NCCL reads letter by letter
 lines stay as they are, and a name that stands in them is left out of the block, as NCCL takes the first line of a name.
 The environment of a job goes before $NCCL_CONF_FILE or ~/.nccl.conf, and those before /etc/nccl.conf.
 
+A rail that `monitor --act` has taken out (`action: reroute`) is left out here too, on all nodes at once.
+
 A node for which there is no right environment (a rail without a link) is refused: with other devices than its peers
 have, NCCL hangs. Containers see the file only where it is mounted. CUDA's variables are no business of the file.
 
@@ -40,6 +42,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     ours = [name for name in names if name not in kept]
     told = (("written", ours), ("left as the operator wrote it", kept))
     effects = tuple("{}: {}".format(what, ", ".join(these)) for what, these in told if these)
+    effects = (found.out, *effects) if found.out else effects
     wanted = "{} variable{}".format(len(ours), "" if len(ours) == 1 else "s")
     state = "as wanted" if new == old else "other" if held is not None else "no file"
     change = change._replace(wanted=wanted, live=state, boot=state, boot_source=CONF, effects=effects)

@@ -7,7 +7,7 @@ import pytest
 from brctl.mock.machines import load
 from brctl.node import agent
 from brctl.node.report import Change, Outcome, Report
-from brctl.node.request import Communication, Request, Setenv, Tuning
+from brctl.node.request import Communication, RailOut, Request, Setenv, Tuning
 
 CONF = "/etc/nccl.conf"
 BLOCK = """# brctl: from here on
@@ -71,3 +71,14 @@ def test_refused_with_the_reason() -> None:
     planned = only(ask("tune-plan", machine="l40s-pcie", rails=8, env=(Setenv("NCCL_DEBUG", "WARN"),)))
     assert planned.outcome is Outcome.REFUSED
     assert planned.reason == "comm.rails is 8, and 2 RDMA ports are here: see hardware.nics.interfaces"
+
+
+def test_a_rail_that_is_out_is_told_and_left_out() -> None:
+    out = RailOut(2, 8, "network-loss on n2")
+    planned = only(ask("tune-apply", out=out))
+    assert planned.outcome is Outcome.CHANGED
+    assert only(ask("tune-plan", out=out)).effects == (
+        "mlx5_2, rail 2 of 8, is left out on all nodes: network-loss on n2",
+    )
+    assert load("hgx-b200", "n1").read(CONF) == BLOCK.replace("mlx5_2,", "")
+    assert only(ask("tune-plan")).outcome is Outcome.PENDING

@@ -1,0 +1,136 @@
+"""The action `reroute`: a rail that loses packets is left out of the communication environment that jobs get, on all
+nodes at once, until the loss is over. Routes are never touched, and jobs that run go on as they are.
+
+With HCA sets that differ NCCL hangs, so there is no such thing for one node alone: where it cannot be done everywhere,
+draining the node is proposed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from ..node.alert_facts import ActionRecord, Alert, Event, Outcome, Rule
+from ..node.report import Report
+from ..node.request import RailOut
+from .alert_courier import Courier, Result
+from .alert_store import new_id
+from .rail_out import Kept, RailFile
+
+Look = Callable[[], Sequence[Report]]
+"""Has all nodes of the config render their environment. Raises TransportError."""
+
+
+class Reroute:
+    """For one config. `look` is asked beside the ticks, by the courier."""
+
+    name = "reroute"
+
+    def __init__(self, file: RailFile, nodes: Sequence[str], rail_only: bool, look: Look, courier: Courier) -> None:
+        """`nodes`: of the config; none where there is none. `courier` has one worker: one rail is judged at a time."""
+        self._file, self._nodes, self._rail_only, self._look = file, nodes, rail_only, look
+        self._courier = courier
+        self._under_way: dict[str, ActionRecord] = {}
+        self._lock = threading.Lock()
+        """Of the file, and of what follows."""
+        self._over: set[str] = set()
+        """Ids of those that were undone before it was known what came of them."""
+
+    def begin(self, event: Event, rule: Rule) -> ActionRecord:
+        alert = event.alert
+        device = _device(alert)
+        what = f"leave {device} out of the communication environment of all nodes"
+        begun = ActionRecord(
+            new_id(), event.at, alert.node, alert.rule, alert.labels, self.name, event.evidence, what, Outcome.BEGUN
+        )
+        if device is None:
+            return self._refused(begun, "this alert is of no RDMA device")
+        if self._rail_only:
+            return self._refused(begun, "the fabric is rail-only: without a rail, its GPUs have no way")
+        if len(self._nodes) < 2:
+            return self._refused(begun, "with another set of devices on one node alone, NCCL hangs")
+        reason = f"{rule.id} on {alert.node} since {time.strftime('%Y-%m-%d %H:%M:%S %z', time.localtime(event.at))}"
+        outcome, text = self._courier.send(begun.id, lambda _limit_s: self._take_out(begun, device, reason))
+        begun = begun._replace(outcome=outcome, result=text)
+        if outcome is Outcome.BEGUN:
+            self._under_way[begun.id] = begun
+        return begun
+
+    def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:  # noqa: ARG002
+        """Jobs that start from now on use the rail again, when nobody else holds it out."""
+        try:
+            text = self._let_go(begun.id)
+        except OSError as error:
+            return (begun._replace(outcome=Outcome.FAILED, result=f"cannot be given back: {error.strerror}"),)
+        self._under_way.pop(begun.id, None)
+        return (begun._replace(undone_at=event.at, undone="cleared", result=text or begun.result),)
+
+    def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:  # noqa: ARG002
+        told = []
+        for name, result in self._courier.results().items():
+            begun = self._under_way.pop(name, None)
+            if begun:
+                ended = begun._replace(outcome=result.outcome, result=result.text)
+                told.append(self._refused(begun, result.text) if result.outcome is Outcome.REFUSED else ended)
+        return told
+
+    def close(self) -> Sequence[ActionRecord]:
+        """What is out stays out: the loss is there whether or not somebody looks."""
+        self._courier.close()
+        told = list(self.tick((), 0))
+        why = "brctl ended before it was known"
+        return told + [one._replace(outcome=Outcome.FAILED, result=why) for one in self._under_way.values()]
+
+    def _refused(self, begun: ActionRecord, why: str) -> ActionRecord:
+        instead = f"`brctl -w {begun.node} node-manager drain` takes the node out instead"
+        return begun._replace(outcome=Outcome.REFUSED, result=f"{why}; {instead}")
+
+    def _take_out(self, begun: ActionRecord, device: str, reason: str) -> Result:
+        """In the courier's thread."""
+        kept = self._file.read()
+        if kept and device in kept.devices:
+            self._hold(kept._replace(holders=(*kept.holders, begun.id)))
+            return Result(Outcome.UNCHANGED, f"it is out already: {kept.out.reason}")
+        if kept:
+            return Result(Outcome.REFUSED, f"rail {kept.out.rail} is out already: {kept.out.reason}")
+        reports = [it for it in self._look() if it.environment and not it.environment.refused]
+        rails = {it.node: it.environment.hcas for it in reports if it.environment}
+        mine = rails.get(begun.node, ())
+        if device not in mine:
+            return Result(Outcome.REFUSED, f"{device} carries no rail of {begun.node}")
+        place, odd = mine.index(device), sorted(node for node, hcas in rails.items() if len(hcas) != len(mine))
+        if odd:
+            return Result(Outcome.REFUSED, f"not all nodes have {len(mine)} rails, as {odd[0]}: see tune env --compare")
+        if len(mine) < 2:
+            return Result(Outcome.REFUSED, "it is the last rail")
+        if len(rails) < 2:
+            return Result(Outcome.REFUSED, "no other node answers with an environment")
+        devices = tuple(sorted({hcas[place] for hcas in rails.values()}))
+        self._hold(Kept(RailOut(place, len(mine), reason), devices, (begun.id,)))
+        return Result(
+            Outcome.DONE, f"rail {place} of {len(mine)} is out on {len(rails)} nodes, for jobs that start from now on"
+        )
+
+    def _hold(self, kept: Kept) -> None:
+        """Unless all who asked for it have been told meanwhile that it is over."""
+        with self._lock:
+            holders = tuple(name for name in kept.holders if name not in self._over)
+            self._file.write(kept._replace(holders=holders) if holders else None)
+
+    def _let_go(self, name: str) -> str:
+        """What came of it; empty where it held nothing. Raises OSError."""
+        with self._lock:
+            self._over.add(name)
+            kept = self._file.read()
+            if kept is None or name not in kept.holders:
+                return ""
+            rest = tuple(holder for holder in kept.holders if holder != name)
+            self._file.write(kept._replace(holders=rest) if rest else None)
+        return "still out for another alert" if rest else "given back: jobs that start from now on use it again"
+
+
+def _device(alert: Alert) -> str | None:
+    """As the environment names it: `mlx5_3`, `mlx5_3:2` of a second port. None: it is of none."""
+    device, port = alert.label("device"), alert.label("port")
+    return f"{device}:{port}" if device and port not in (None, "1") else device

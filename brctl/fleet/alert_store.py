@@ -1,0 +1,182 @@
+"""What is kept of alerts on the admin host: how they stand, what is silenced, what was done.
+
+Under $BRCTL_STATE_DIR/alerts, a folder for each config (and one for its mocks): alerts.json, silences.json,
+history.jsonl. A file that is broken is begun anew: an alert that fires fires again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import fnmatch
+import hashlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from ..mock.overlay import state_folder
+from ..mock.regular import read_regular
+from ..node.alert_facts import ActionRecord, Alert, Label
+from ..node.codec import InvalidReportError, dumps, loads
+
+_MOST_BYTES = 4 << 20
+"""Of the history; what is older stands in history.jsonl.1, and what is older than that nowhere."""
+LONGEST_SILENCE_S = 30 * 86400.0
+K = TypeVar("K")
+
+
+class Silence(NamedTuple):
+    """Alerts that are evaluated and shown, and nothing more."""
+
+    id: str
+    until: float
+    """Seconds since the epoch."""
+    rule: str
+    """A shell pattern: `gpu-*`."""
+    nodes: tuple[str, ...]
+    """None: all."""
+    labels: tuple[Label, ...]
+    """All of these; the values are shell patterns."""
+    comment: str
+    who: str
+
+    def holds(self, alert: Alert, now: float) -> bool:
+        return (
+            now < self.until
+            and fnmatch.fnmatchcase(alert.rule, self.rule)
+            and (not self.nodes or alert.node in self.nodes)
+            and all(fnmatch.fnmatchcase(alert.label(name) or "", value) for name, value in self.labels)
+        )
+
+
+class _Silences(NamedTuple):
+    silences: tuple[Silence, ...] = ()
+
+
+class Kept(NamedTuple):
+    """What goes on after a restart."""
+
+    alerts: tuple[Alert, ...] = ()
+    open: tuple[ActionRecord, ...] = ()
+    """What was begun and is not undone."""
+
+
+class BusyError(Exception):
+    """Another one acts on these alerts."""
+
+
+class Store:
+    def __init__(self, config: Path | None, mocked: bool) -> None:
+        about = f"{config.resolve() if config else ''}\n{mocked}"
+        self._folder = Path(state_folder(), "alerts", hashlib.sha256(about.encode()).hexdigest()[:12])
+        self._history = self._folder / "history.jsonl"
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """Be the only one that acts meanwhile. Raises BusyError, OSError."""
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        with (self._folder / "acting").open("a+") as holder:
+            try:
+                fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder.seek(0)
+                who = holder.read(100).strip()
+                text = f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}"
+                raise BusyError(text) from None
+            holder.truncate(0)
+            holder.write(f"{os.getpid()}\n")
+            holder.flush()
+            yield
+
+    def kept(self) -> Kept:
+        return self._read("alerts.json", Kept) or Kept()
+
+    def keep(self, kept: Kept) -> None:
+        """Raises OSError."""
+        self._write("alerts.json", dumps(kept))
+
+    def silences(self, now: float) -> tuple[Silence, ...]:
+        """Those that are not over."""
+        found = self._read("silences.json", _Silences) or _Silences()
+        return tuple(silence for silence in found.silences if silence.until > now)
+
+    def silence(self, added: Silence, now: float) -> None:
+        """Raises OSError."""
+        with self._lock():
+            self._write("silences.json", dumps(_Silences((*self.silences(now), added))))
+
+    def unsilence(self, name: str, now: float) -> bool:
+        """Whether there was such a one. Raises OSError."""
+        with self._lock():
+            before = self.silences(now)
+            after = tuple(silence for silence in before if silence.id != name)
+            self._write("silences.json", dumps(_Silences(after)))
+            return len(after) < len(before)
+
+    def note(self, record: ActionRecord) -> None:
+        """At the end of the history, on disk when it returns. Raises OSError."""
+        with self._lock():
+            with contextlib.suppress(FileNotFoundError):
+                if self._history.stat().st_size > _MOST_BYTES:
+                    self._history.replace(f"{self._history}.1")
+            with self._history.open("ab") as file:
+                file.write(b"\n" + dumps(record).encode("ascii"))  # first: what a full disk cut short stays alone
+                file.flush()
+                os.fsync(file.fileno())
+
+    def history(self) -> tuple[ActionRecord, ...]:
+        """Oldest first; of each action its last record."""
+        found: dict[str, ActionRecord] = {}
+        for path in (Path(f"{self._history}.1"), self._history):
+            for record in _lines(path):
+                found[record.id] = record
+        return tuple(sorted(found.values(), key=lambda record: record.at))
+
+    def _read(self, name: str, kind: type[K]) -> K | None:
+        try:
+            return loads(kind, read_regular(str(self._folder / name)))
+        except (OSError, InvalidReportError):
+            return None
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, name: str, text: str) -> None:
+        self._folder.mkdir(0o700, parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(dir=self._folder)  # 0600
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(descriptor)
+            Path(fresh).replace(self._folder / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(fresh).unlink()
+            raise
+
+
+def _lines(path: Path) -> Iterator[ActionRecord]:
+    try:
+        lines = read_regular(str(path)).splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with contextlib.suppress(InvalidReportError):  # the last line of a full disk is cut short
+            yield loads(ActionRecord, line)
+
+
+def new_id() -> str:
+    """Of a silence or an action: `7f3a09c2`."""
+    return secrets.token_hex(4)
+
+
+def silenced(silences: Sequence[Silence], alert: Alert, now: float) -> bool:
+    return any(silence.holds(alert, now) for silence in silences)

@@ -1,0 +1,176 @@
+"""Ticks of many nodes -> alerts, what is done about them, and the series that tell of them.
+
+What only the admin side can know is added as samples before the rules see them: that a node is silent, that a GPU lags
+behind those of other nodes. What fires is added after it, so every view and export has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
+from ..node.monitor.alerts import Action, evaluate
+from ..node.report import Report
+from .alert_series import FIRING, NODE_UP, firing, with_samples
+from .alert_store import Kept, Store, silenced
+from .balance import stragglers
+
+_KEEP_EVERY_S = 10.0
+
+
+Key = tuple[str, str, tuple[Label, ...]]
+"""Of an alert."""
+
+
+class Watched(NamedTuple):
+    """One tick."""
+
+    reports: tuple[Report, ...]
+    """With the series that tell of alerts."""
+    alerts: tuple[Alert, ...]
+    silenced: frozenset[Key]
+    """Keys of alerts."""
+    events: tuple[Event, ...]
+    records: tuple[ActionRecord, ...]
+    """What was done, or has changed since it was told."""
+
+
+class Watch:
+    def __init__(
+        self, rules: Callable[[str], Sequence[Rule]], actions: Mapping[str, Action], store: Store,
+        trouble: Callable[[str], None], keep: bool,
+    ) -> None:  # fmt: skip
+        """`rules`: those of a node. `actions`: by name. `trouble` is told what hinders the keeping of records, once.
+        `keep`: what becomes of alerts is kept; else nothing is written."""
+        self._rules, self._actions, self._store, self._trouble = rules, actions, store, trouble
+        self._keeps = keep
+        kept = store.kept()
+        self._alerts: dict[str, tuple[Alert, ...]] = {}
+        for alert in kept.alerts:
+            self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
+        self._open = {(it.rule, it.node, it.labels): it for it in kept.open if keep}
+        self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
+        self._taken: dict[str, ActionRecord] = {}
+        """What nodes did by themselves and have not undone yet, by id."""
+        self._kept_at = 0.0
+        self._last: dict[str, tuple[Report | None, Report]] = {}
+        """Of each node the newest Report, and what became of it."""
+        self._troubled = False
+
+    def take(self, reports: Sequence[Report], now: float) -> Watched:
+        """`now`: seconds since the epoch."""
+        silences = self._store.silences(now)
+        events: list[Event] = []
+        lagging = {(it.node, it.gpu, it.uuid) for it in stragglers(reports)}
+        full = [with_samples(report, lagging, now) for report in reports]
+        for report in full:
+            events += self._evaluate(report, now)
+        alerts = tuple(alert for each in self._alerts.values() for alert in each)
+        quiet = frozenset(alert.key for alert in alerts if silences and silenced(silences, alert, now))
+        records = [*self._done(alerts, quiet, events, now), *self._of_nodes(reports)]
+        self._keep(records, alerts, bool(events), now)
+        told = tuple(self._told(before, report, quiet, now) for before, report in zip(reports, full, strict=True))
+        return Watched(told, alerts, quiet, tuple(events), tuple(records))
+
+    def close(self, now: float) -> tuple[ActionRecord, ...]:
+        """Take back what must not outlive this program, and keep what goes on. Nodes give back what they took when
+        nobody asks them any more, and cannot tell of it then."""
+        records = [one for action in self._actions.values() for one in action.close()]
+        records += [one._replace(undone_at=now, undone="exit") for one in self._taken.values()]
+        for one in records:
+            self._book(one)
+        self._keep(records, tuple(alert for each in self._alerts.values() for alert in each), True, now)
+        return tuple(records)
+
+    def _of_nodes(self, reports: Sequence[Report]) -> Sequence[ActionRecord]:
+        """What nodes did by themselves. A Report of one that is slower than the ticks comes twice."""
+        new = [report for report in reports if self._last.get(report.node, (None,))[0] is not report]
+        records = [one for report in new for one in report.actions]
+        for one in records:
+            self._taken.pop(one.id, None)
+            if one.undone_at is None and one.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.FAILED):
+                self._taken[one.id] = one
+        return records
+
+    def _told(self, before: Report, full: Report, quiet: frozenset[Key], now: float) -> Report:
+        """The same as in the last tick where nothing has changed: whoever follows knows it by that."""
+        told = firing(self._alerts.get(full.node, ()), quiet, now)
+        last, made = self._last.get(full.node, (None, full))
+        shown = [one.labels for one in made.samples if one.series == FIRING.name]
+        if last is not before or shown != [one.labels for one in told]:
+            kept = (one for one in full.samples if one.series != NODE_UP.name)  # the exporter tells that itself
+            made = full._replace(samples=(*kept, *told))
+            self._last[full.node] = before, made
+        return made
+
+    def _evaluate(self, report: Report, now: float) -> Sequence[Event]:
+        rules = self._rules(report.node)
+        at = report.time if report.samples and not report.errors else now
+        before = self._alerts.get(report.node, ())
+        self._alerts[report.node], events = evaluate(
+            rules, before, report.node, (NODE_UP, *report.series), report.samples, at
+        )
+        return events
+
+    def _done(
+        self, alerts: Sequence[Alert], quiet: frozenset[Key], events: Sequence[Event],
+        now: float,
+    ) -> list[ActionRecord]:  # fmt: skip
+        """Bring what is done in line with what fires: begin what is not begun, undo what is over."""
+        self._evidence.update((event.alert.key, event) for event in events if event.what is not Happening.MISSING)
+        records: list[ActionRecord] = []
+        firing = {alert.key: alert for alert in alerts if alert.phase.fires}
+        for key, alert in firing.items():
+            rule = self._rule(alert.node, alert.rule)
+            action = self._actions.get(rule.action) if rule else None
+            if rule and action and key not in quiet and key not in self._open:
+                event = self._evidence.get(key) or Event(Happening.FIRED, alert, now, alert.summary)
+                records.append(action.begin(event._replace(alert=alert, what=Happening.FIRED), rule))
+                self._open[key] = records[-1]
+        known = {alert.key: alert for alert in alerts}
+        for key, begun in list(self._open.items()):
+            rule = self._rule(begun.node, begun.rule)
+            if key not in firing or (rule and rule.action != begun.action):
+                records += self._undone(known.get(key) or Alert(*key), begun, now)
+                del self._open[key]
+        for action in self._actions.values():
+            for one in action.tick(alerts, now):
+                records.append(one)
+                self._book(one)
+        return records
+
+    def _undone(self, alert: Alert, begun: ActionRecord, now: float) -> Sequence[ActionRecord]:
+        rule = self._rule(alert.node, alert.rule)
+        action = self._actions.get(begun.action)
+        event = self._evidence.pop(alert.key, None)
+        if event is None or event.what is not Happening.RESOLVED:
+            event = Event(Happening.RESOLVED, alert, now, "the rule is no more" if rule is None else alert.summary)
+        if action is None:
+            return (begun._replace(undone_at=now, undone="no longer among the actions"),)
+        made = rule or Rule(alert.rule, "", ">=", 0.0, action=begun.action)
+        return action.undo(event._replace(alert=alert), made, begun)
+
+    def _rule(self, node: str, name: str) -> Rule | None:
+        return next((rule for rule in self._rules(node) if rule.id == name), None)
+
+    def _book(self, record: ActionRecord) -> None:
+        key = (record.rule, record.node, record.labels)
+        if key in self._open and self._open[key].id == record.id:
+            self._open[key] = record
+
+    def _keep(self, records: Sequence[ActionRecord], alerts: tuple[Alert, ...], changed: bool, now: float) -> None:
+        """Records at once; how alerts stand when one has changed, else now and then."""
+        if not self._keeps:
+            return
+        try:
+            for one in records:
+                self._store.note(one)
+            if changed or records or abs(now - self._kept_at) >= _KEEP_EVERY_S:
+                self._store.keep(Kept(alerts, tuple(self._open.values())))
+                self._kept_at = now
+            self._troubled = False
+        except OSError as error:
+            if not self._troubled:
+                self._trouble(f"cannot keep what is known of alerts: {error.strerror or error}")
+            self._troubled = True

@@ -1,0 +1,214 @@
+"""Samples and rules -> alerts: pure, and the same on a node, in the exporter and in `brctl monitor alerts`.
+
+A value that is missing, or that no such part can have, neither fires an alert nor ends one.
+"""
+
+import re
+from functools import lru_cache
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Protocol, Sequence, Tuple
+
+from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Matcher, Phase, Rule
+from ..report import Sample, Series
+from .alert_readings import Readings, compared, shown
+
+MISSING_S = 60.0
+"""After so long without a value that is said. As long as Prometheus' longest usual scrape interval: what is read once a
+minute is not missing in between."""
+FORGET_S = 86400.0
+"""After so long without a value an alert that fires ends: the part is gone, and has a new name if it comes back."""
+
+
+class Evaluated(NamedTuple):
+    """One tick of one node."""
+
+    alerts: Tuple[Alert, ...]
+    """Of every series that a rule is about."""
+    events: Tuple[Event, ...]
+
+
+class Action(Protocol):
+    """One way to act. It is called for alerts of rules whose `action` is its name, from one thread."""
+
+    name: str
+
+    def begin(self, event: Event, rule: Rule) -> ActionRecord:
+        """An alert has fired. Must come back soon: what takes long is done elsewhere, and `tick` tells of it."""
+
+    def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:
+        """An alert is over: take back what `begin` did, perhaps before a restart; `begun` as it now stands, with
+        `undone_at` where it is undone, and whatever else was done."""
+
+    def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:
+        """After each tick: further steps, and records that have changed."""
+
+    def close(self) -> Sequence[ActionRecord]:
+        """The program ends: take back what must not outlive it."""
+
+
+def evaluate(
+    rules: Sequence[Rule], before: Sequence[Alert], node: str, series: Sequence[Series], samples: Sequence[Sample],
+    at: float,
+) -> Evaluated:  # fmt: skip
+    """What the samples of a tick make of the alerts of `node` as they were `before` it. `at`: seconds since the epoch;
+    where the clock was set back, what must hold for a time begins anew."""
+    names = {one.name: one.labels for one in series}
+    readings = Readings(rules, samples)
+    known = {(alert.rule, alert.labels): alert for alert in before}
+    alerts: List[Alert] = []
+    events: List[Event] = []
+    for rule in rules:
+        for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
+            labels = _labels(names[rule.series], sample.labels)
+            alert = known.pop((rule.id, labels), None) or Alert(rule.id, node, labels)
+            if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
+                alert, event = _step(rule, alert, sample, readings, at)
+                events += event
+            alerts.append(alert)
+    of = {rule.id: rule for rule in rules}
+    for alert in known.values():
+        if alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
+            left, event = _missed(of[alert.rule], alert, at)
+            alerts += left
+            events += event
+    return Evaluated(tuple(alerts), tuple(events))
+
+
+@lru_cache(maxsize=65536)
+def _labels(names: Tuple[str, ...], values: Tuple[str, ...]) -> Tuple[Label, ...]:
+    """The same in every tick: to make them takes longer than all else."""
+    return tuple(map(Label, names, values))
+
+
+def _meant(rule: Rule, names: Sequence[str], samples: Iterable[Sample]) -> Iterator[Sample]:
+    if not rule.only:
+        yield from (sample for sample in samples if len(sample.labels) == len(names))
+        return
+    for sample in samples:
+        if len(sample.labels) == len(names) and all(_fits(each, names, sample) for each in rule.only):
+            yield sample
+
+
+def _fits(matcher: Matcher, names: Sequence[str], sample: Sample) -> bool:
+    return matcher.label in names and (
+        (sample.labels[names.index(matcher.label)] in matcher.values) is not matcher.other
+    )
+
+
+_Stepped = Tuple[Alert, Tuple[Event, ...]]
+
+
+def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: float) -> _Stepped:
+    read = readings.read(rule, alert, sample, at)
+    if read is None:
+        left, events = _missed(rule, alert, at)
+        return (left or (alert,))[0], events
+    now = at if rule.reading == "age" else sample.at
+    if now == alert.at:
+        return alert, ()  # a second look at one value is no second value
+    excused = readings.excused(rule, sample)
+    holds = not excused and compared(read.value, rule.comparison, rule.threshold)
+    if not holds and alert.phase is Phase.INACTIVE:  # as most are in most ticks
+        return alert._replace(
+            value=read.value, at=now, points=read.points, missing_since=None, silent=False, samples=0
+        ), ()  # fmt: skip
+    clear = rule.threshold if rule.clear is None else rule.clear
+    stays = holds or (not excused and compared(read.value, rule.comparison, clear))
+    alert = alert._replace(
+        value=read.value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
+        missing_since=None, silent=False, points=read.points, severity=rule.severity, action=rule.action,
+    )  # fmt: skip
+    alert = alert._replace(summary=_summary(rule, alert))
+    return _fired(rule, alert, now, stays) if alert.phase.fires else _quiet(rule, alert, now, holds)
+
+
+def _quiet(rule: Rule, alert: Alert, now: float, holds: bool) -> _Stepped:
+    """One that does not fire yet."""
+    if not holds:
+        return alert._replace(phase=Phase.INACTIVE, since=now), ()
+    since = alert.since if alert.phase is Phase.PENDING else now
+    if now - since < rule.hold_s or alert.samples < rule.min_samples:
+        return alert._replace(phase=Phase.PENDING, since=since), ()
+    fired = alert._replace(phase=Phase.FIRING, since=now, fired_at=now)
+    return fired, (Event(Happening.FIRED, fired, now, _evidence(rule, fired, now - since)),)
+
+
+def _fired(rule: Rule, alert: Alert, now: float, stays: bool) -> _Stepped:
+    """One that fires: it ends when the value has been beyond `clear` for `clear_s`."""
+    if stays:
+        firing = alert.phase is Phase.FIRING
+        return alert._replace(phase=Phase.FIRING, since=alert.since if firing else now), ()
+    since = alert.since if alert.phase is Phase.CLEARING else now
+    if now - since < rule.clear_s:
+        return alert._replace(phase=Phase.CLEARING, since=since), ()
+    over = alert._replace(phase=Phase.INACTIVE, since=now)
+    return over, (Event(Happening.RESOLVED, over, now, _over(rule, over)),)
+
+
+def _missed(rule: Rule, alert: Alert, at: float) -> Tuple[Tuple[Alert, ...], Tuple[Event, ...]]:
+    """One without a value: what is left of it, and what is to be told."""
+    since = at if alert.missing_since is None else min(at, alert.missing_since)
+    alert = alert._replace(missing_since=since)
+    if at - since < MISSING_S:
+        return (alert,), ()
+    if alert.phase.fires and at - since >= FORGET_S:
+        over = alert._replace(phase=Phase.INACTIVE, since=at)
+        return (), (Event(Happening.RESOLVED, over, at, "{} has had no value for a day".format(part(rule, alert))),)
+    if not alert.phase.fires:  # what was pending begins anew
+        alert = alert._replace(phase=Phase.INACTIVE, since=at, samples=0)
+    if alert.silent:
+        return ((alert,) if alert.phase.fires or at - since < FORGET_S else ()), ()
+    text = "{} has had no value for {:g} s: {}".format(
+        part(rule, alert), at - since, "it still fires" if alert.phase.fires else "nothing can be said"
+    )
+    alert = alert._replace(silent=True)
+    return (alert,), (Event(Happening.MISSING, alert, at, text),)
+
+
+def part(rule: Rule, alert: Alert) -> str:
+    """`brctl_gpu_temperature_celsius{gpu="3",uuid="GPU-..."}`"""
+    pairs = ",".join('{}="{}"'.format(label.name, label.value) for label in alert.labels)
+    return "{}{{{}}}".format(rule.series, pairs) if pairs else rule.series
+
+
+def condition(rule: Rule) -> str:
+    """`>= 85 celsius`"""
+    return "{} {}".format(rule.comparison, shown(rule.threshold, rule.unit))
+
+
+_READINGS = {
+    "value": "", "increase": "the increase of ", "age": "the age of ", "lost": "", "ratio": "the part left of ",
+    "shortfall": "what lacks of ",
+}  # fmt: skip
+
+
+def _evidence(rule: Rule, alert: Alert, held_s: float) -> str:
+    held = " for {:g} s".format(round(held_s, 1)) if held_s else ""
+    count = " ({} samples)".format(alert.samples) if alert.samples > 1 else ""
+    return "{}{} was {}, {}{}{}".format(
+        _READINGS[rule.reading], part(rule, alert), shown(alert.value, rule.unit), condition(rule), held, count
+    )
+
+
+def _over(rule: Rule, alert: Alert) -> str:
+    beyond = rule.threshold if rule.clear is None else rule.clear
+    held = " for {:g} s".format(rule.clear_s) if rule.clear_s else ""
+    return "{}{} is {}, no longer {} {}{}".format(
+        _READINGS[rule.reading],
+        part(rule, alert),
+        shown(alert.value, rule.unit),
+        rule.comparison,
+        shown(beyond, rule.unit),
+        held,
+    )
+
+
+def _summary(rule: Rule, alert: Alert) -> str:
+    """Its words, or its condition where it has none."""
+    if not rule.summary:
+        return "{} of {}: {}".format(part(rule, alert), alert.node, shown(alert.value, rule.unit))
+    values: Dict[str, str] = {label.name: label.value for label in alert.labels}
+    values.update(node=alert.node, value=shown(alert.value, rule.unit))
+    return _FIELD.sub(lambda match: values.get(match.group(1), match.group(0)), rule.summary)
+
+
+_FIELD = re.compile(r"\{(\w+)\}")

@@ -1,0 +1,334 @@
+"""Ticks of many nodes: what is begun, undone, silenced, kept; and the series that tell of it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brctl.fleet.alert_actions import Drain, Log, Proposed, undone
+from brctl.fleet.alert_courier import Courier
+from brctl.fleet.alert_replay import InvalidRecordingError, replay
+from brctl.fleet.alert_series import FIRING, NODE_UP, STRAGGLER, with_samples
+from brctl.fleet.alert_store import BusyError, Silence, Store, new_id
+from brctl.fleet.alert_watch import Watch, Watched
+from brctl.fleet.drain import NodeState
+from brctl.node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
+from brctl.node.monitor.alerts import Action
+from brctl.node.report import NodeError, Report, Sample, Series, State
+
+HEAT = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu", "uuid"), "", "", "gpu-temperature")
+RULE = Rule("hot", HEAT.name, ">=", 85, clear=80, action="act", unit="celsius", summary="GPU {gpu} of {node} is hot")
+SILENT = Rule("silent", NODE_UP.name, "<", 1, action="log", summary="{node} is silent")
+
+
+class Deed:
+    """An action that writes down what it is told."""
+
+    name = "act"
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.said: list[str] = []
+
+    def begin(self, event: Event, rule: Rule) -> ActionRecord:
+        assert event.what is Happening.FIRED
+        self.said.append(f"begin {event.alert.node} {event.alert.label('gpu')}")
+        record = ActionRecord(
+            new_id(), event.at, event.alert.node, rule.id, event.alert.labels, "act", event.evidence, "x", Outcome.DONE
+        )
+        self.open.append(record.id)
+        return record
+
+    def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:  # noqa: ARG002
+        assert event.what is Happening.RESOLVED
+        self.said.append(f"undo {event.alert.node} {event.alert.label('gpu')}")
+        self.open.remove(begun.id)
+        return (undone(begun, event.at),)
+
+    def tick(self, alerts: Any, at: float) -> Sequence[ActionRecord]:  # noqa: ARG002
+        return ()
+
+    def close(self) -> Sequence[ActionRecord]:
+        return ()
+
+
+class Bench:
+    def __init__(self, deed: "Deed | None" = None, rules: "tuple[Rule, ...]" = (RULE, SILENT)) -> None:
+        self.deed, self.store, self.now = deed or Deed(), Store(Path("/etc/c.yaml"), mocked=False), 1000.0
+        self.trouble: list[str] = []
+        actions: dict[str, Action] = {"act": self.deed, "log": Log()}
+        self.watch = Watch(lambda _: rules, actions, self.store, self.trouble.append, keep=True)
+
+    def tick(self, **heat: "float | None") -> Watched:
+        self.now += 1
+        reports = [_report(node, value, self.now) for node, value in heat.items()]
+        return self.watch.take(reports, self.now)
+
+
+def _report(node: str, value: "float | None", now: float) -> Report:
+    if value is None:
+        return Report(node, now, 0.0, errors=(NodeError("timeout", "no answer"),))
+    sample = Sample(HEAT.name, ("3", "GPU-3"), value, State.MEASURED, now)
+    return Report(node, now, 0.0, series=(HEAT,), samples=(sample,))
+
+
+def _firing(watched: Watched) -> "list[tuple[str, tuple[str, ...]]]":
+    return [(each.node, one.labels) for each in watched.reports for one in each.samples if one.series == FIRING.name]
+
+
+def test_begun_once_undone_once_and_kept() -> None:
+    bench = Bench()
+    assert bench.tick(a=70, b=70).records == ()
+    watched = bench.tick(a=90, b=70)
+    assert [event.what for event in watched.events] == [Happening.FIRED]
+    assert _firing(watched) == [("a", ("hot", "warning", "gpu 3"))]
+    for value in (90, 84, 81, 90, 84):
+        assert bench.tick(a=value, b=70).records == (), "between clear and threshold nothing is done"
+    (over,) = bench.tick(a=79, b=70).records
+    assert (over.undone_at, over.undone) == (bench.now, "cleared")
+    assert bench.deed.said == ["begin a 3", "undo a 3"]
+    (kept,) = bench.store.history()
+    assert kept == over
+    assert kept.evidence.endswith("was 90 C, >= 85 C")
+
+
+def test_a_node_that_is_silent_begins_and_undoes_nothing_but_its_own_alert() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    watched = bench.tick(a=None)
+    assert [(record.rule, record.outcome, record.what) for record in watched.records] == [
+        ("silent", Outcome.DONE, "a is silent")
+    ]
+    assert sorted(_firing(watched)) == [("a", ("hot", "warning", "gpu 3")), ("a", ("silent", "warning", ""))]
+    assert NODE_UP.name not in {one.series for one in watched.reports[0].samples}, "the exporter tells that itself"
+    assert bench.deed.said == ["begin a 3"]
+
+
+def test_a_restart_goes_on() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    assert bench.watch.close(bench.now) == ()
+    again = Bench(bench.deed)
+    again.now = bench.now
+    assert again.tick(a=90).records == (), "it is begun already"
+    again.tick(a=70)
+    assert bench.deed.said == ["begin a 3", "undo a 3"]
+    third = Bench(bench.deed)
+    third.now = again.now
+    assert third.tick(a=70).records == ()
+
+
+def test_a_rule_that_is_no_more_is_undone() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    again = Bench(bench.deed, rules=(SILENT,))
+    again.tick(a=90)
+    assert bench.deed.said == ["begin a 3", "undo a 3"]
+
+
+def test_an_action_that_is_no_more() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    watch = Watch(lambda _: (), {}, bench.store, bench.trouble.append, keep=True)
+    (record,) = watch.take([_report("a", 70, bench.now + 1)], bench.now + 1).records
+    assert record.undone == "no longer among the actions"
+
+
+def test_a_silence_holds_actions_back_and_what_fires_still_is_begun_after_it() -> None:
+    bench = Bench()
+    bench.store.silence(Silence("x", 1003.5, "ho*", ("a",), (Label("gpu", "3"),), "", "me"), bench.now)
+    watched = bench.tick(a=90, b=70)
+    assert _firing(watched) == []
+    assert {key[0] for key in watched.silenced} == {"hot"}
+    assert bench.tick(a=90, b=90).records != (), "b is not silenced"
+    bench.tick(a=90, b=90)
+    bench.tick(a=90, b=90)
+    assert bench.deed.said == ["begin b 3", "begin a 3"]
+
+
+def test_silences(tmp_path: Path) -> None:
+    store = Store(None, mocked=True)
+    one = Silence("x", 50.0, "hot", (), (Label("gpu", "[0-3]"),), "why", "me")
+    store.silence(one, 10.0)
+    assert store.silences(20.0) == (one,)
+    assert store.silences(50.0) == ()
+    assert not store.unsilence("y", 20.0)
+    assert store.unsilence("x", 20.0)
+    assert store.silences(20.0) == ()
+    alert = Alert("hot", "n", (Label("gpu", "3"),))
+    assert one.holds(alert, 20.0)
+    assert not one.holds(alert, 50.0)
+    assert not one.holds(alert._replace(labels=(Label("gpu", "4"),)), 20.0)
+    assert not one._replace(nodes=("m",)).holds(alert, 20.0)
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "silences.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_one_acts_at_a_time() -> None:
+    other, same = Store(None, mocked=True), Store(None, mocked=False)
+    said = r"another brctl monitor acts on these alerts \(process \d+\)"
+    with other.holding(), same.holding(), pytest.raises(BusyError, match=said):
+        same.holding().__enter__()
+    with same.holding():
+        pass
+
+
+def test_files_that_are_broken(tmp_path: Path) -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
+    (folder / "alerts.json").write_text("{")
+    (folder / "silences.json").write_text("[]")
+    with (folder / "history.jsonl").open("a") as file:
+        file.write('\n{"id": "cut')
+    again = Bench()
+    again.tick(a=90)
+    assert again.deed.said == ["begin a 3"]
+    assert len(again.store.history()) == 2
+    (folder / "history.jsonl").write_bytes(b" " * (5 << 20))
+    again.tick(a=70)
+    assert (folder / "history.jsonl.1").stat().st_size == 5 << 20
+
+
+def test_a_disk_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, "note", full)
+    bench.tick(a=90)
+    bench.tick(a=70)
+    assert bench.trouble == ["cannot keep what is known of alerts: No space left on device"]
+    assert bench.deed.said == ["begin a 3", "undo a 3"]
+
+
+def test_stragglers_are_told() -> None:
+    use = Series("brctl_gpu_utilization_ratio", "ratio", "gauge", ("gpu", "uuid"), "", "", "")
+    samples = tuple(Sample(use.name, (str(i), f"G{i}"), 0.9, State.MEASURED, 1.0) for i in range(4))
+    report = Report("a", 1.0, 0.0, series=(use,), samples=samples)
+    told = with_samples(report, {("a", "2", "G2")}, 1.0)
+    assert [(one.labels[0], one.value) for one in told.samples if one.series == STRAGGLER.name] == [
+        ("0", 0.0), ("1", 0.0), ("2", 1.0), ("3", 0.0),
+    ]  # fmt: skip
+    waiting = report._replace(errors=(NodeError("not-asked", "interrupted"),), samples=())
+    assert with_samples(waiting, (), 1.0).samples == ()
+
+
+def test_a_report_that_comes_twice_is_the_same_after_it_too() -> None:
+    """By that its notes, and what its node did, are told once."""
+    bench = Bench()
+    done = ActionRecord("id", 1.0, "a", "hot", (), "throttle", "why", "what", Outcome.DONE)
+    report = _report("a", 90, 1001.0)._replace(notes=("GPU 3: lost",), actions=(done,))
+    first = bench.watch.take([report], 1001.0)
+    second = bench.watch.take([report], 1002.0)
+    assert done in first.records
+    assert second.records == ()
+    assert second.reports[0] is first.reports[0]
+
+
+def test_a_node_that_stays_silent_is_so_for_longer_and_longer() -> None:
+    bench = Bench(rules=(SILENT._replace(hold_s=2),))
+    report = _report("a", None, 1001.0)
+    seen = [bench.watch.take([report], at).events for at in (1001.0, 1002.0, 1003.0)]
+    assert [len(events) for events in seen] == [0, 0, 1]
+
+
+class Slurm:
+    name = "Slurm"
+
+    def __init__(self, closed: "dict[str, str]") -> None:
+        self.closed = closed
+
+    def states(self) -> "dict[str, NodeState]":
+        return {
+            node: NodeState(node, "idle", node in self.closed, None, False, True, self.closed.get(node))
+            for node in ("a", "b", "c")
+        }
+
+    def close(self, state: NodeState, reason: str) -> None:
+        self.closed[state.node] = reason
+
+    def open(self, state: NodeState) -> None:  # noqa: ARG002
+        raise AssertionError
+
+    def settle(self, nodes: Sequence[str], limit_s: float) -> "dict[str, Any]":  # noqa: ARG002
+        return {}
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from("abc"), max_size=6), st.integers(1, 3), st.sets(st.sampled_from("bc")))
+def test_never_more_nodes_are_drained_than_may_be(nodes: "list[str]", most: int, before: "set[str]") -> None:
+    slurm = Slurm(dict.fromkeys(before, "brctl: alert cold"))
+    drain = Drain(slurm, most, Courier((), workers=1))
+    for node in nodes:
+        alert = Alert("hot", node, ())
+        record = drain._drain(node, "alert hot")
+        assert record.outcome in (Outcome.DONE, Outcome.UNCHANGED, Outcome.REFUSED)
+        assert len(slurm.closed) <= max(most, len(before)), alert
+    assert all(reason.startswith("brctl: alert ") for reason in slurm.closed.values())
+
+
+def test_a_drain_is_not_undone_by_itself() -> None:
+    slurm = Slurm({"c": "somebody else's"})
+    drain = Drain(slurm, 1, Courier((), workers=1))
+    event = Event(Happening.FIRED, Alert("hot", "a", ()), 1.0, "why")
+    begun = drain.begin(event, RULE._replace(action="drain"))
+    (done,) = drain.close()
+    assert (begun.outcome, done.id, done.outcome) == (Outcome.BEGUN, begun.id, Outcome.DONE)
+    assert slurm.closed["a"] == "brctl: alert hot"
+    (over,) = drain.undo(event._replace(what=Happening.RESOLVED), RULE, done)
+    assert over.undone_at is None
+    assert "`brctl -w a node-manager resume` gives the node back" in over.result
+    assert drain._drain("c", "alert hot").outcome is Outcome.REFUSED
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, 0.0, 70.0, 82.0, 90.0])), max_size=40))
+def test_no_more_actions_than_undos_whatever_comes(ticks: "list[tuple[str, float | None]]") -> None:
+    """What is in force is what fires; and when all is cold, nothing is."""
+    deed = Deed()
+    store = Store(Path("/nowhere"), mocked=False)
+    watch = Watch(lambda _: (RULE,), {"act": deed}, store, lambda _: None, keep=False)
+    now = 0.0
+    for node, value in ticks:
+        now += 1
+        watched = watch.take([_report(node, value, now)], now)
+        assert len(deed.open) == sum(alert.phase.fires for alert in watched.alerts) <= 2
+    for node in "ab":
+        now += 1
+        watch.take([_report(node, 60.0, now)], now)
+    assert deed.open == []
+    begun = [line for line in deed.said if line.startswith("begin")]
+    assert len(begun) * 2 == len(deed.said)
+
+
+def test_what_is_proposed() -> None:
+    proposed = Proposed("drain", lambda event, _: f"drain {event.alert.node}")
+    event = Event(Happening.FIRED, Alert("hot", "a", ()), 1.0, "why")
+    begun = proposed.begin(event, RULE)
+    assert (begun.outcome, begun.what, begun.result) == (Outcome.PROPOSED, "drain a", "--act was not given")
+    assert proposed.undo(event, RULE, begun) == (begun._replace(undone_at=1.0, undone="cleared"),)
+
+
+def _line(value: "float | None", at: float) -> str:
+    state = "measured" if value is not None else "stale"
+    sample = {"series": HEAT.name, "labels": {"gpu": "3", "uuid": "G"}, "value": value, "state": state, "at": at}
+    return json.dumps({"schema_version": 1, "node": "n", "time": at, "samples": [sample]})
+
+
+def test_a_recording_is_tried_by_its_own_clock() -> None:
+    rule = RULE._replace(hold_s=2)
+    events = list(replay([_line(90, at) for at in range(1, 5)] + ["", _line(None, 5), _line(70, 6)], lambda _: [rule]))
+    assert [(event.what, event.at) for event in events] == [(Happening.FIRED, 3.0), (Happening.RESOLVED, 6.0)]
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"node": "n", "time": 1, "samples": [{"series": "x"}]}', "1"])
+def test_what_is_no_recording(line: str) -> None:
+    with pytest.raises(InvalidRecordingError, match="line 2 is no tick"):
+        list(replay([_line(70, 1), line], lambda _: [RULE]))
