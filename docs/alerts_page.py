@@ -53,11 +53,11 @@ its evidence, what came of it, and when it was undone: `brctl monitor alerts his
   JSON. It is run again when the alert is over.
 - **webhook** posts that JSON to `url`, likewise; redirects are not followed.
 - **throttle** lowers the power limit of the GPU that the alert is about: by a tenth of the default, again every 30 s
-  while it fires, down to half of the default. When the alert is over, and a minute after the last step, it is as it was.
-  The node does that by itself, as root; see below.
+  while it fires, down to half of the default. When the alert is over, and a minute after the last step, it is as it
+  was. The node does that by itself, as root; see below.
 - **reroute** leaves the rail that the alert is about out of what `tune env` and the setting comm-env render, on all
-  nodes of the config at once, for jobs that start later; jobs that run, and routes, are not touched. Each place where it
-  is left out says why. It is in again when the alert is over: a rail that nobody uses has no loss to measure, so that
+  nodes of the config at once, for jobs that start later; jobs that run, and routes, are not touched. Each place where
+  it is left out says why. It is in again when the alert is over: a rail that nobody uses has no loss to measure, so that
   takes a day, or `action: none` and one more `monitor --act`. It is refused, and draining the node proposed, on a
   rail-only fabric, while another rail is out, for the last rail, where nodes differ in their rails, and for one node
   alone: with HCA sets that differ NCCL hangs.
@@ -73,7 +73,7 @@ A throttled GPU is a transaction of `tune`: journalled before each write, listed
 |---|---|
 | the alert is over | the node, a minute after the last step at the earliest |
 | `brctl monitor` ends, or its connection | the agent on the node, at once |
-| the one who asked is silent: killed, stopped, a connection that is dead and does not tell | the agent, 20 s after it last heard of him |
+| the one who asked is silent: stopped, or cut off | the agent, 20 s after it last heard of him |
 | the agent is killed | the guard, a process of its own, at once |
 | the agent hangs | the guard, 20 s after it last heard of it |
 
