@@ -18,7 +18,7 @@ from .terminal import STYLES, Column, Terminal, mocked
 
 _CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody."""
-_ANSWERED = ("busy", "tune-error", "no-process")
+_ANSWERED = ("busy", "tune-error")
 """Errors of nodes that answer, and say why they did nothing."""
 _LONGEST_SET = 300
 """Characters of a node set; irregular names of a large cluster would fill the screen."""
