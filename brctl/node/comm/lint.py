@@ -14,7 +14,7 @@ def lint(case: Case) -> Tuple[Finding, ...]:
     found = [finding for rule in (*text_rules.RULES, *fabric_rules.RULES) for finding in rule(case)]
     if found:
         order = tuple(reversed(Status))
-        return tuple(sorted(found, key=lambda finding: order.index(finding.status)))
+        return tuple(sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.status)))
     number = len(case.settings)
     text = "nothing in it is about communication" if not number else "{} variables, nothing wrong".format(number)
     return (Finding("comm-env", Status.PASS, HOST, "{}: {}".format(case.where, text)),)

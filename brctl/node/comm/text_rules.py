@@ -40,7 +40,12 @@ def _twice(case: Case) -> Iterator[Finding]:
             yield case.finding("twice", Status.WARN, setting, text, remedy)
 
 
+_MOST_NEAREST = 100
+"""Names for which the nearest one is looked for, 1 ms each; a text with more that are unknown is no environment."""
+
+
 def _names(case: Case) -> Iterator[Finding]:
+    unknown = 0
     for setting in case.settings:
         name = setting.name.strip()
         if name.startswith("BR_"):
@@ -48,7 +53,8 @@ def _names(case: Case) -> Iterator[Finding]:
             remedy = "see what {} does".format(near[0]) if near else "leave it out, unless a library of yours reads it"
             yield case.finding("name", Status.WARN, setting, "no public library reads BR_ names", remedy)
         elif not variables.known(name):
-            nearest = variables.nearest(name)
+            unknown += 1
+            nearest = variables.nearest(name) if unknown <= _MOST_NEAREST else ()
             remedy = "write {}".format(nearest[0]) if nearest else "leave it out, or see the notes of your NCCL"
             text = "{} does not read it".format(variables.SOURCE)
             yield case.finding("name", Status.WARN, setting, text, remedy)

@@ -4,6 +4,7 @@ from typing import Callable, List, Tuple
 
 import pytest
 
+from brctl.node.comm import variables
 from brctl.node.comm.case import Case
 from brctl.node.comm.formats import shell
 from brctl.node.comm.lint import lint
@@ -196,6 +197,22 @@ def test_what_is_rendered_lints_clean(seen: See, machine: str, framework: str) -
 def test_a_name_that_sounds_of_a_secret_has_no_value_shown() -> None:
     (found,) = judge("NCCL_AUTH_TOKEN=hunter3")
     assert [(item.what, item.value) for item in found.evidence] == [("NCCL_AUTH_TOKEN", "not shown")]
+
+
+def test_a_text_of_many_names_takes_no_longer_than_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[str] = []
+
+    def nearest(name: str) -> Tuple[str, ...]:
+        asked.append(name)
+        return ()
+
+    monkeypatch.setattr(variables, "nearest", nearest)
+    found = judge("\n".join("NCCL_A{0}={0}".format(number) for number in range(300)))
+    assert (len(found), len(asked)) == (300, 100)
+
+
+def test_what_stands_twice_on_a_line_is_one_finding() -> None:
+    assert told(judge("NCCL_DEBUG=INFO; NCCL_DEBUG=INFO")) == [("comm-debugging", Status.INFO)]
 
 
 def test_what_is_computed_is_named_and_not_judged() -> None:
