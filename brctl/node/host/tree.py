@@ -9,6 +9,7 @@ from ..deadline import HungError
 LINK_LIMIT = 40
 """Links in one path; Linux gives up at the same number (MAXSYMLINKS)."""
 
+_NO_NAMES = frozenset(("", ".", ".."))
 _FORMS = 'a text, {"link": TARGET}, {"names": [NAME, ...]}, {"errno": NAME}, {"hung": SECONDS} or null'
 
 
@@ -124,7 +125,7 @@ class Tree:
 
     def _add(self, path: str, entry: Any) -> None:
         root, *names = path.split("/")
-        if root or not names or not all(map(_is_name, names)):
+        if root or not names or not _NO_NAMES.isdisjoint(names):
             raise InvalidMachineError("files: {!r} is no absolute path in its shortest form".format(path))
         if entry is None:
             self._nothing.add(path)
@@ -151,7 +152,8 @@ class Tree:
     def _add_to_folder(self, entry: str, path: str) -> None:
         """List `entry`, which is `path` or a folder on the way to it, in its own folder."""
         folder, _, name = entry.rpartition("/")
-        self._make_folder(folder, path)
+        if folder not in self._folders:
+            self._make_folder(folder, path)
         self._folders[folder].append(name)
 
     def _make_folder(self, folder: str, path: str) -> None:
@@ -177,4 +179,4 @@ def _is(entry: Any, key: str, *kinds: type) -> bool:
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and "/" not in name and name not in ("", ".", "..")
+    return isinstance(name, str) and "/" not in name and name not in _NO_NAMES
