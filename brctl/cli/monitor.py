@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from . import monitor_files
 from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
 from .outlet import Compat, HostnameLabel, Outlet
@@ -350,3 +351,6 @@ def release(
     render.notes("monitor release", reports, form)
     _told(run.common, [report._replace(notes=()) for report in reports])
     raise typer.Exit(exit_code(reports, "crit", strict=False))
+
+
+monitor_files.add(app)
