@@ -151,3 +151,16 @@ def test_this_machine_can_be_diagnosed() -> None:
     assert {one.check for one in report.findings} == {check.id for check in engine.registry()}
     assert not [one.summary for one in report.findings if "itself failed" in one.summary]
     assert loads(Report, dumps(report)) == report
+
+
+@pytest.mark.process
+def test_to_show_loads_nothing_that_others_need() -> None:
+    script = (
+        "import sys; from brctl.mock.machines import load; from brctl.node import agent;"
+        "from brctl.node.request import Request; agent.answer(load('dgx-h100'), Request('gpu001', 'show'));"
+        "print(*(name for name in sys.modules if name.startswith('brctl.node.')))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    assert "brctl.node.probe.gpu" in loaded
+    others = ("diagnose", "monitor", "tune", "host_facts", "log_facts", "meter_facts", "probe.kernel_log")
+    assert [name for name in others if "brctl.node." + name in loaded] == []

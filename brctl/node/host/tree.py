@@ -124,13 +124,13 @@ class Tree:
             raise NotRecordedError(path)
 
     def _add(self, path: str, entry: Any) -> None:
-        root, *names = path.split("/")
-        if root or not names or not _NO_NAMES.isdisjoint(names):
+        folder, _, name = path.rpartition("/")
+        if path[:1] != "/" or name in _NO_NAMES or not (folder in self._folders or _is_folder(folder)):
             raise InvalidMachineError("files: {!r} is no absolute path in its shortest form".format(path))
         if entry is None:
             self._nothing.add(path)
             return
-        if isinstance(entry, str):
+        if isinstance(entry, str):  # most are
             self._texts[path] = entry
         elif _is(entry, "link", str):
             self._links[path] = entry["link"]
@@ -176,6 +176,11 @@ def errno_of(where: str, name: Any) -> int:
 
 def _is(entry: Any, key: str, *kinds: type) -> bool:
     return isinstance(entry, dict) and list(entry) == [key] and type(entry[key]) in kinds
+
+
+def _is_folder(path: str) -> bool:
+    """Whether it is an absolute path in its shortest form."""
+    return path[:1] == "/" and _NO_NAMES.isdisjoint(path[1:].split("/"))
 
 
 def _is_name(name: Any) -> bool:
