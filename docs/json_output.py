@@ -8,11 +8,26 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from brctl.fleet import balance, discover, drain, listing
-from brctl.node import alert_facts, facts, report
+from brctl.node import alert_facts, facts, host_facts, log_facts, net_facts, report
 from brctl.node.diagnose import manual, ranking
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_MODULES = (alert_facts, facts, report, discover, drain, listing, balance, ranking, manual)
+_LATER = {**vars(host_facts), **vars(log_facts), **vars(net_facts)}
+"""What facts.py defines when it is asked for."""
+_MODULES = (
+    alert_facts,
+    facts,
+    host_facts,
+    log_facts,
+    net_facts,
+    report,
+    discover,
+    drain,
+    listing,
+    balance,
+    ranking,
+    manual,
+)
 
 
 def _name(kind: type[Any]) -> str:
@@ -70,7 +85,7 @@ def page() -> str:
             continue
         lines += ["| field | type | meaning |", "|---|---|---|"]
         documents = _field_docs(kind)
-        for field, hint in get_type_hints(kind).items():
+        for field, hint in get_type_hints(kind, localns=_LATER).items():
             meaning = documents.get(field, "").replace("|", "\\|")
             lines.append(f"| `{field}` | {_words(hint)} | {meaning} |")
         lines.append("")
@@ -116,7 +131,7 @@ def _define(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
         return reference
     definitions[name] = definition = {"type": "object", "description": _summary(kind)}
     documents = _field_docs(kind)
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, localns=_LATER)
     definition["required"] = list(hints)
     definition["properties"] = {
         field: _property(hint, documents.get(field), definitions) for field, hint in hints.items()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from . import monitor_alerts, monitor_files
 from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
 from .outlet import Compat, HostnameLabel, Outlet
@@ -247,3 +248,7 @@ def release(
     render.notes("monitor release", reports, form)
     _told(run.common, [report._replace(notes=()) for report in reports])
     raise typer.Exit(exit_code(reports, "crit", strict=False))
+
+
+monitor_files.add(app)
+app.add_typer(monitor_alerts.app, name="alerts")

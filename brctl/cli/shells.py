@@ -25,7 +25,7 @@ def answer(command: Any, argv: Sequence[str], instruction: str) -> int:
     action, _, name = instruction.partition("_")
     try:
         for word in takewhile(lambda word: not word.startswith("-"), argv):
-            command = command.commands[word]
+            command = command.get_command(None, word)
         shell = SHELLS[name](command, {}, "brctl", "_BRCTL_COMPLETE")
         text = shell.source_template if action == "source" else shell.complete()
         print(text, end="\n" * bool(text), flush=True)

@@ -4,7 +4,6 @@ import re
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..node.host.tree import follow
-from .busy import SEED
 from .faults import BUSY, KERNEL_LOG, UNSUPPORTED, Change, Fault
 
 _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
@@ -117,6 +116,8 @@ class _Harm:
         elif nvml and self._kind.of == "driver":
             nvml["errors"] = self._errors()
         if nvml and self._kind is BUSY:
+            from .busy import SEED  # its patterns take long to compile
+
             nvml["seed"] = SEED
         for argv, text in self._kind.outputs.items():
             self._plain["commands"][argv.format(**self._names)] = {"stdout": text}

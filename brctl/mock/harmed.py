@@ -8,7 +8,6 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Seque
 from ..node.host import COMMAND_LIMIT_S, Completed
 from ..node.host.machine import Machine
 from ..node.host.machine import Overlay as Writes
-from .busy import grown
 from .harm import FileChange, Growth
 
 
@@ -43,7 +42,7 @@ class HarmedFiles:
         self._overlay = overlay
         self._files = files
         self._changes = changes
-        self._busy = busy
+        self._grown = _busy() if busy else None
         self._reads: Dict[str, int] = {}
         self._began = time.monotonic()
 
@@ -64,7 +63,7 @@ class HarmedFiles:
                     continue
                 before = (self._files[path] if text is None else text) if change.appended else ""
                 text = before + change.new
-        return grown(path, self._written, time.monotonic()) if self._busy and text is None else text
+        return self._grown(path, self._written, time.monotonic()) if self._grown and text is None else text
 
     def _written(self, path: str) -> Optional[str]:
         text = self._files.get(path)
@@ -78,6 +77,12 @@ class HarmedFiles:
 
     def lock(self, path: str, holder: str) -> ContextManager[None]:
         return self._overlay.lock(path, holder)
+
+
+def _busy() -> "Callable[[str, Callable[[str], Optional[str]], float], Optional[str]]":
+    from .busy import grown  # its patterns take long to compile
+
+    return grown
 
 
 def _grown(text: str, name: str, number: int) -> str:

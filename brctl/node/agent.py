@@ -10,102 +10,19 @@ import select
 import sys
 import threading
 import time
-import traceback
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict
 
+from .actions import answer as answer  # part of what this module offers
+from .actions import gpus_declared
 from .codec import InvalidReportError, dumps, loads
-from .diagnose import Earlier, engine
-from .facts import Inventory
 from .frame import HERE, Frame, Unpacker, pack
 from .host import Host, ending
-from .probe import again, inventory
-from .report import Finding, NodeError, Report
-from .request import TUNING, Request
+from .report import NodeError, Report
+from .request import Request
 
 _CHUNK = 65536
 _WRITE_LIMIT_S = 4.0
 """More than one call may take (deadline.CALL_LIMIT_S)."""
-
-
-def answer(host: Host, request: Request) -> Report:
-    """Do what is asked, here and now."""
-    began, clock = time.time(), time.monotonic()
-    if request.action == "bundle":
-        seen, bundle = _record(host)
-        return Report(request.node, began, time.monotonic() - clock, host.mock, seen, bundle=bundle)
-    if request.action in ("sample", "release"):
-        return _sample(host, request, began, clock)
-    if request.action == "clean":  # where there is a cache, this comes to the door in front of it (fleet/door.py)
-        if host.read(TUNING) is not None and not request.force:
-            busy = NodeError("busy", "a tuning transaction is open: " + TUNING, "end it first, or --force")
-            return Report(request.node, began, 0.0, host.mock, errors=(busy,))
-        return Report(request.node, began, 0.0, host.mock, notes=("nothing was left",))
-    if request.action.startswith("tune-"):
-        from .tune import actions  # of no use to the others
-
-        return actions.answer(host, request)
-    if request.action in ("endpoints", "pair", "collective"):
-        from .diagnose import pair  # of no use to the others
-
-        return pair.answer(host, request)._replace(time=began, elapsed_s=time.monotonic() - clock)
-    if request.action == "diagnose":
-        report = _diagnose(host, request)
-        return report._replace(time=began, elapsed_s=time.monotonic() - clock)
-    seen = inventory(host)
-    if request.action == "comm":
-        from .comm.sources import environment  # of no use to the others
-
-        jobs = environment(host, seen, request.expected, request.comm)
-        return Report(request.node, began, time.monotonic() - clock, host.mock, seen, environment=jobs)
-    findings: Tuple[Finding, ...] = ()
-    if request.action == "check":
-        findings = engine.run(seen, request.expected, request.overrides, engine.tagged("inventory"))
-    return Report(request.node, began, time.monotonic() - clock, host.mock, seen, findings)
-
-
-def _diagnose(host: Host, request: Request) -> Report:
-    """Look twice, and judge counters by what they grew meanwhile and since the baseline."""
-    before = inventory(host, health=True)
-    time.sleep(request.interval_s)
-    seen = again(host, before)
-    earlier = [Earlier(before, "the first sample")]
-    notes: Tuple[str, ...] = ()
-    if request.baseline and engine.since_boot(seen, request.baseline):
-        earlier.append(Earlier(request.baseline, "the baseline"))
-    elif request.baseline:
-        notes = ("the baseline is not used: the machine was started anew since, or does not tell",)
-    chosen = engine.named(request.checks)
-    findings = engine.run(seen, request.expected, request.overrides, chosen, earlier)
-    return Report(request.node, 0.0, 0.0, host.mock, seen, findings, notes=notes)
-
-
-def _record(host: Host) -> Tuple[Inventory, str]:
-    """What the machine is, and a recording of all that was read to tell."""
-    from .host.recording import Recording  # of no use to the others
-
-    recording = Recording(host)
-    return inventory(recording, health=True), recording.bundle()
-
-
-def _sample(host: Host, request: Request, began: float, clock: float) -> Report:
-    from .monitor import release, sampler  # of no use to the others
-
-    if request.action == "release":
-        end = release.release(host, request.sampling.release_s)
-        until = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(end))
-        let_go = request.sampling.release_s > 0
-        notes = ("GPUs are let go until " + until if let_go else "GPUs are watched again",)
-        return Report(request.node, began, time.monotonic() - clock, host.mock, notes=notes)
-    samples = sampler.Sampler(host, request.sampling, _gpus(request))
-    tick = samples.tick(first=True)
-    found = tuple(sample for block in tick.blocks for sample in block.samples)
-    elapsed = time.monotonic() - clock
-    return Report(request.node, tick.at, elapsed, host.mock, notes=tick.notes, series=samples.series, samples=found)
-
-
-def _gpus(request: Request) -> int:
-    declared = request.expected.accelerator
-    return (declared.gpu_count or 0) if declared else 0
 
 
 class _Ear:
@@ -126,7 +43,7 @@ def _stream(host: Host, request: Request, ear: _Ear, send: Callable[[bytes], Non
     """The head, then a tick each `interval_s` until it is to stop, or nobody takes them any more."""
     from .monitor import sampler, stream  # of no use to the others
 
-    samples = sampler.Sampler(host, request.sampling, _gpus(request))
+    samples = sampler.Sampler(host, request.sampling, gpus_declared(request))
     packer = stream.Packer(samples.series)
     send(dumps(Report(request.node, time.time(), 0.0, host.mock, series=samples.series)).encode("ascii"))
     ticks = samples.ticks(request.sampling.interval_s, ear.stop)
@@ -211,6 +128,8 @@ def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None
         serve(host, 0, 1)
         code = 0
     except Exception:
+        import traceback  # costs more than all else here
+
         traceback.print_exc()  # to stderr, whose last line the one who waits will tell
     finally:
         _end_writes()

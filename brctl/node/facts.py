@@ -6,7 +6,7 @@ A value that could not be read is no fact: its probe raises, and the reason beco
 Sequences are tuples, so that a value never changes after it was read.
 """
 
-from typing import NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Tuple
 
 from .gpu_facts import (
     AcceleratorDriver,
@@ -25,21 +25,33 @@ from .gpu_facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from .host_facts import (
-    AcsPort,
-    Clock,
-    CpuGovernor,
-    Filesystem,
-    IommuDomain,
-    MemoryController,
-    MemoryLock,
-    NodeTime,
-    Peermem,
-    Task,
-    Tasks,
-)
-from .log_facts import KernelLog, LogEvent
-from .net_facts import Counter, LinkSettings, PortCounters, Ring
+
+if TYPE_CHECKING:
+    from .host_facts import (
+        AcsPort,
+        Clock,
+        CpuGovernor,
+        Filesystem,
+        IommuDomain,
+        MemoryController,
+        MemoryLock,
+        NodeTime,
+        Peermem,
+        Task,
+        Tasks,
+    )
+    from .log_facts import KernelLog, LogEvent
+    from .net_facts import Counter, LinkSettings, PortCounters, Ring
+else:
+
+    def __getattr__(name: str) -> Any:
+        """What only `diagnose` reads is defined when it is first asked for: it would take 3 ms of every command."""
+        if name not in __all__:
+            raise AttributeError(name)
+        from . import host_facts, log_facts, net_facts
+
+        return next(vars(room)[name] for room in (host_facts, log_facts, net_facts) if name in vars(room))
+
 
 __all__ = [
     "AcceleratorDriver",
@@ -260,24 +272,24 @@ class Inventory(NamedTuple):
     problems: Tuple[Problem, ...] = ()
     accelerator_libraries: Optional[Tuple[AcceleratorLibrary, ...]] = None
     """One for each vendor that brctl knows."""
-    kernel_log: Optional[KernelLog] = None
+    kernel_log: Optional["KernelLog"] = None
     """This and what follows is read for `diagnose` alone."""
     hypervisor: Optional[str] = None
     """Its name, in a virtual machine."""
     transparent_hugepage: Optional[str] = None
     """`always`, `madvise` or `never`."""
-    cpu_governors: Optional[Tuple[CpuGovernor, ...]] = None
-    memlocks: Optional[Tuple[MemoryLock, ...]] = None
-    peermem: Optional[Peermem] = None
-    iommu: Optional[Tuple[IommuDomain, ...]] = None
+    cpu_governors: Optional[Tuple["CpuGovernor", ...]] = None
+    memlocks: Optional[Tuple["MemoryLock", ...]] = None
+    peermem: Optional["Peermem"] = None
+    iommu: Optional[Tuple["IommuDomain", ...]] = None
     """Empty where no IOMMU is in use."""
-    acs: Optional[Tuple[AcsPort, ...]] = None
-    clock: Optional[Clock] = None
-    memory_controllers: Optional[Tuple[MemoryController, ...]] = None
-    filesystems: Optional[Tuple[Filesystem, ...]] = None
+    acs: Optional[Tuple["AcsPort", ...]] = None
+    clock: Optional["Clock"] = None
+    memory_controllers: Optional[Tuple["MemoryController", ...]] = None
+    filesystems: Optional[Tuple["Filesystem", ...]] = None
     fstab: Optional[Tuple[str, ...]] = None
     """Mount points that are meant to be writable."""
-    tasks: Optional[Tasks] = None
-    cpu_times: Optional[Tuple[NodeTime, ...]] = None
-    port_counters: Optional[Tuple[PortCounters, ...]] = None
-    link_settings: Optional[Tuple[LinkSettings, ...]] = None
+    tasks: Optional["Tasks"] = None
+    cpu_times: Optional[Tuple["NodeTime", ...]] = None
+    port_counters: Optional[Tuple["PortCounters", ...]] = None
+    link_settings: Optional[Tuple["LinkSettings", ...]] = None

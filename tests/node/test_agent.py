@@ -7,7 +7,7 @@ from typing import Iterator, List, Tuple
 import pytest
 
 from brctl.mock.machines import load
-from brctl.node import agent
+from brctl.node import actions, agent
 from brctl.node.codec import dumps, loads
 from brctl.node.facts import Inventory, Kernel
 from brctl.node.frame import Frame, Unpacker, pack
@@ -81,11 +81,18 @@ def test_what_is_no_request_gets_an_answer_too(pipes: Pipes) -> None:
     ]
 
 
+def test_an_action_that_there_is_not_is_no_request(pipes: Pipes) -> None:
+    pipes.send(_request("1", "shout"))
+    ((_, report),) = pipes.receive(1)
+    assert [(error.kind, error.message) for error in report.errors] == [("invalid-request", "no such action: 'shout'")]
+    assert (report.node, report.mock, report.inventory) == ("cpu001", Mock("cpu-only", recorded=False), None)
+
+
 def test_a_fault_of_ours_is_told(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: Host) -> Inventory:
         raise KeyError("oops")
 
-    monkeypatch.setattr(agent, "inventory", fail)
+    monkeypatch.setattr(actions, "inventory", fail)
     pipes.send(_request("1"))
     ((_, report),) = pipes.receive(1)
     assert [(error.kind, error.message) for error in report.errors] == [("agent-error", "KeyError: 'oops'")]
@@ -93,7 +100,7 @@ def test_a_fault_of_ours_is_told(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_fact_that_is_no_number_is_told_and_not_waited_for(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        agent, "inventory", lambda _: Inventory(kernel=Kernel("a", "b", "c", None, None, float("nan"), None))
+        actions, "inventory", lambda _: Inventory(kernel=Kernel("a", "b", "c", None, None, float("nan"), None))
     )
     pipes.send(_request("1"))
     ((_, report),) = pipes.receive(1)
@@ -144,3 +151,16 @@ def test_this_machine_can_be_diagnosed() -> None:
     assert {one.check for one in report.findings} == {check.id for check in engine.registry()}
     assert not [one.summary for one in report.findings if "itself failed" in one.summary]
     assert loads(Report, dumps(report)) == report
+
+
+@pytest.mark.process
+def test_to_show_loads_nothing_that_others_need() -> None:
+    script = (
+        "import sys; from brctl.mock.machines import load; from brctl.node import agent;"
+        "from brctl.node.request import Request; agent.answer(load('dgx-h100'), Request('gpu001', 'show'));"
+        "print(*(name for name in sys.modules if name.startswith('brctl.node.')))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    assert "brctl.node.probe.gpu" in loaded
+    others = ("diagnose", "monitor", "tune", "host_facts", "log_facts", "meter_facts", "probe.kernel_log")
+    assert [name for name in others if "brctl.node." + name in loaded] == []

@@ -5,7 +5,7 @@ One call that fails on a part that otherwise answers costs its own values alone,
 A call may hang: it runs in a thread of its own (see deadline), and each implementation notes every call it enters.
 """
 
-from typing import Callable, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..facts import (
     AcceleratorDriver,
@@ -21,7 +21,9 @@ from ..facts import (
     GpuTelemetry,
     PciDevice,
 )
-from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
+
+if TYPE_CHECKING:  # of no use to those who look once
+    from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 
 
 class AcceleratorError(Exception):
@@ -57,17 +59,17 @@ class Meter(Protocol):
     """An accelerator that is looked at again and again, for one thread. It keeps what it needs from one look to the
     next; methods raise as those of Accelerator do."""
 
-    def activity(self) -> GpuActivity: ...
+    def activity(self) -> "GpuActivity": ...
 
-    def memory(self) -> GpuMemory: ...
+    def memory(self) -> "GpuMemory": ...
 
-    def temperatures(self) -> GpuTemperatures: ...
+    def temperatures(self) -> "GpuTemperatures": ...
 
-    def traffic(self) -> GpuTraffic: ...
+    def traffic(self) -> "GpuTraffic": ...
 
-    def link_errors(self) -> GpuLinkErrorSums: ...
+    def link_errors(self) -> "GpuLinkErrorSums": ...
 
-    def profile(self) -> Optional[GpuProfile]:
+    def profile(self) -> "Optional[GpuProfile]":
         """None where the part has no such counters, and at the first look."""
 
     def xids(self) -> Optional[Tuple[int, ...]]:

@@ -21,9 +21,8 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from . import NVIDIA, AcceleratorError, Pci, Setters, nvml_health, nvml_mig, nvml_processes
+from . import NVIDIA, AcceleratorError, Meter, Pci, Setters, nvml_processes
 from .nvml_calls import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label, member
-from .nvml_meter import NvmlMeter
 from .nvml_structures import fabric, memory, sram
 from .nvml_words import (
     THERMAL_REASONS,
@@ -289,6 +288,8 @@ class NvmlGpu:
     def instances(self) -> Optional[Tuple[GpuInstance, ...]]:
         if not self._read_tuple("nvmlDeviceGetMigMode", 2)[0]:
             return None
+        from . import nvml_mig  # few are divided
+
         return nvml_mig.read(self._calls)
 
     def setters(self) -> Optional[Setters]:
@@ -297,9 +298,13 @@ class NvmlGpu:
         return NvmlSetters(self._calls)
 
     def health(self, links: Optional[Sequence[GpuLink]]) -> GpuHealth:
+        from . import nvml_health  # of use to `diagnose` alone
+
         return nvml_health.read(self._calls, links or ())
 
-    def meter(self) -> NvmlMeter:
+    def meter(self) -> Meter:
+        from .nvml_meter import NvmlMeter  # of no use to those who look once
+
         links = [link.link_index for link in self.links() or () if link.active]
         return NvmlMeter(self._calls, self._slowdowns, links)
 

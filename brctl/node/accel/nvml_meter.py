@@ -5,7 +5,7 @@ Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
+from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 from . import AcceleratorError
 from .nvml_batch import Batch, Field
 from .nvml_calls import Calls, RefusalError, member

@@ -14,8 +14,7 @@ from ..facts import (
     GpuProcess,
     GpuTelemetry,
 )
-from ..gpu_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
-from . import AcceleratorError, Run, Setters
+from . import AcceleratorError, Meter, Run, Setters
 
 
 def ask(run: Run, *argv: str) -> str:
@@ -108,42 +107,7 @@ class ToldGpu:
     def health(self, links: Optional[Sequence[GpuLink]]) -> Optional[GpuHealth]:  # noqa: ARG002
         return None
 
-    def meter(self) -> "ToldMeter":
+    def meter(self) -> Meter:
+        from .told_meter import ToldMeter  # of no use to those who look once
+
         return ToldMeter(self._told)
-
-
-class ToldMeter:
-    """A Meter by what was told of it."""
-
-    def __init__(self, told: Told) -> None:
-        self._told = told
-
-    def activity(self) -> GpuActivity:
-        seen = self._told.telemetry
-        return blank(GpuActivity)._replace(
-            gpu_utilization_percent=seen.gpu_utilization_percent,
-            memory_utilization_percent=seen.memory_utilization_percent,
-            sm_clock_mhz=seen.sm_clock_mhz,
-            memory_clock_mhz=seen.memory_clock_mhz,
-            power_instant_watts=seen.power_watts,
-        )
-
-    def memory(self) -> GpuMemory:
-        seen, total = self._told.telemetry, self._told.identity.memory_bytes
-        return GpuMemory(total, seen.memory_used_bytes, seen.memory_free_bytes, None)
-
-    def temperatures(self) -> GpuTemperatures:
-        seen = self._told.telemetry
-        return GpuTemperatures(seen.temperature_celsius, seen.memory_temperature_celsius, None, None)
-
-    def traffic(self) -> GpuTraffic:
-        return blank(GpuTraffic)._replace(pcie_replays=self._told.pcie.replay_counter)
-
-    def link_errors(self) -> GpuLinkErrorSums:
-        return blank(GpuLinkErrorSums)
-
-    def profile(self) -> Optional[GpuProfile]:
-        return None
-
-    def xids(self) -> Optional[Tuple[int, ...]]:
-        return None

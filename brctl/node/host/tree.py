@@ -9,6 +9,7 @@ from ..deadline import HungError
 LINK_LIMIT = 40
 """Links in one path; Linux gives up at the same number (MAXSYMLINKS)."""
 
+_NO_NAMES = frozenset(("", ".", ".."))
 _FORMS = 'a text, {"link": TARGET}, {"names": [NAME, ...]}, {"errno": NAME}, {"hung": SECONDS} or null'
 
 
@@ -123,13 +124,13 @@ class Tree:
             raise NotRecordedError(path)
 
     def _add(self, path: str, entry: Any) -> None:
-        root, *names = path.split("/")
-        if root or not names or not all(map(_is_name, names)):
+        folder, _, name = path.rpartition("/")
+        if path[:1] != "/" or name in _NO_NAMES or not (folder in self._folders or _is_folder(folder)):
             raise InvalidMachineError("files: {!r} is no absolute path in its shortest form".format(path))
         if entry is None:
             self._nothing.add(path)
             return
-        if isinstance(entry, str):
+        if isinstance(entry, str):  # most are
             self._texts[path] = entry
         elif _is(entry, "link", str):
             self._links[path] = entry["link"]
@@ -151,7 +152,8 @@ class Tree:
     def _add_to_folder(self, entry: str, path: str) -> None:
         """List `entry`, which is `path` or a folder on the way to it, in its own folder."""
         folder, _, name = entry.rpartition("/")
-        self._make_folder(folder, path)
+        if folder not in self._folders:
+            self._make_folder(folder, path)
         self._folders[folder].append(name)
 
     def _make_folder(self, folder: str, path: str) -> None:
@@ -176,5 +178,10 @@ def _is(entry: Any, key: str, *kinds: type) -> bool:
     return isinstance(entry, dict) and list(entry) == [key] and type(entry[key]) in kinds
 
 
+def _is_folder(path: str) -> bool:
+    """Whether it is an absolute path in its shortest form."""
+    return path[:1] == "/" and _NO_NAMES.isdisjoint(path[1:].split("/"))
+
+
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and "/" not in name and name not in ("", ".", "..")
+    return isinstance(name, str) and "/" not in name and name not in _NO_NAMES

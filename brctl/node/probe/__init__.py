@@ -1,75 +1,49 @@
 """Probes: Host -> facts. One file for each part of a machine: `read` asks the Host, `parse_*` are pure."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from importlib import import_module
+from typing import Any, Dict, List, Mapping, Tuple
 
 from ..deadline import run_all
 from ..facts import Inventory, Problem
 from ..host import Host
-from . import (
-    acs,
-    clock,
-    cpu,
-    cpu_governor,
-    cpu_time,
-    edac,
-    filesystems,
-    fstab,
-    gpu,
-    gpu_again,
-    hypervisor,
-    iommu,
-    kernel,
-    kernel_log,
-    link_settings,
-    memlock,
-    memory,
-    mounts,
-    net,
-    numa,
-    pci,
-    peermem,
-    port_counters,
-    rdma,
-    sysctl,
-    tasks,
-    transparent_hugepage,
-)
+from . import gpu
 from .rows import Reading, problem
 
-_PARTS: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
-    ("kernel", kernel.read),
-    ("cpu", cpu.read),
-    ("numa", numa.read),
-    ("memory", memory.read),
-    ("pci", pci.read),
-    ("nics", net.read),
-    ("rdma", rdma.read),
-    ("mounts", mounts.read),
-    ("sysctls", sysctl.read),
-)
-_COUNTED: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
-    ("memory_controllers", edac.read),
-    ("tasks", tasks.read),
-    ("cpu_times", cpu_time.read),
-    ("port_counters", port_counters.read),
-)
+_PARTS = {
+    "kernel": "kernel",
+    "cpu": "cpu",
+    "numa": "numa",
+    "memory": "memory",
+    "pci": "pci",
+    "nics": "net",
+    "rdma": "rdma",
+    "mounts": "mounts",
+    "sysctls": "sysctl",
+}
+"""Part of the Inventory -> the module here that reads it, imported when the part is asked for."""
+_COUNTED = {
+    "memory_controllers": "edac",
+    "tasks": "tasks",
+    "cpu_times": "cpu_time",
+    "port_counters": "port_counters",
+}
 """What has counters, besides the GPUs, or changes from moment to moment, and is read again for a second sample."""
-_HEALTH: Tuple[Tuple[str, Callable[[Host], Any]], ...] = (
-    ("kernel_log", kernel_log.read),
-    ("hypervisor", hypervisor.read),
-    ("transparent_hugepage", transparent_hugepage.read),
-    ("cpu_governors", cpu_governor.read),
-    ("memlocks", memlock.read),
-    ("peermem", peermem.read),
-    ("iommu", iommu.read),
-    ("acs", acs.read),
-    ("clock", clock.read),
-    ("filesystems", filesystems.read),
-    ("fstab", fstab.read),
-    ("link_settings", link_settings.read),
-    *_COUNTED,
-)
+_HEALTH = {
+    "kernel_log": "kernel_log",
+    "hypervisor": "hypervisor",
+    "transparent_hugepage": "transparent_hugepage",
+    "cpu_governors": "cpu_governor",
+    "memlocks": "memlock",
+    "peermem": "peermem",
+    "iommu": "iommu",
+    "acs": "acs",
+    "clock": "clock",
+    "filesystems": "filesystems",
+    "fstab": "fstab",
+    "link_settings": "link_settings",
+    **_COUNTED,
+}
 """What only `diagnose` judges."""
 
 
@@ -78,7 +52,7 @@ def inventory(host: Host, health: bool = False) -> Inventory:
 
     With `health` also what only `diagnose` judges.
     """
-    parts, problems = _read(host, _PARTS + (_HEALTH if health else ()))
+    parts, problems = _read(host, {**_PARTS, **(_HEALTH if health else {})})
     # The GPUs' place is told from the PCI devices and the NICs, and some have the host's memory.
     gpus = gpu.read(host, parts.get("pci"), parts.get("nics"), parts.get("memory"), health)
     problems += gpus.problems
@@ -98,16 +72,19 @@ def again(host: Host, seen: Inventory) -> Inventory:
     """
     parts, problems = _read(host, _COUNTED)
     kept = [problem for problem in seen.problems if problem.part not in parts]
+    from . import gpu_again  # of no use to the others
+
     gpus, failed = gpu_again.read(host, seen.gpus)
     return seen._replace(gpus=gpus, problems=(*kept, *problems, *failed), **parts)
 
 
-def _read(host: Host, wanted: Sequence[Tuple[str, Callable[[Host], Any]]]) -> Tuple[Dict[str, Any], List[Problem]]:
+def _read(host: Host, wanted: Mapping[str, str]) -> Tuple[Dict[str, Any], List[Problem]]:
     """Of each part its facts, or None and a problem."""
-    outcomes = run_all([partial(read, host) for _, read in wanted])
+    modules = [import_module("." + name, __name__) for name in wanted.values()]
+    outcomes = run_all([partial(module.read, host) for module in modules])
     parts: Dict[str, Any] = {}
     problems: List[Problem] = []
-    for (part, _), outcome in zip(wanted, outcomes):
+    for part, outcome in zip(wanted, outcomes):
         if isinstance(outcome, Exception):
             parts[part] = None
             problems.append(problem(part, outcome))

@@ -8,7 +8,7 @@ the driver counts, as the share of the time since the last look that they slowed
 from typing import Optional
 
 from ...accel.nvml_words import EVENT_REASONS
-from ...gpu_facts import GpuActivity
+from ...meter_facts import GpuActivity
 from .. import GPU_LABELS, Collector, Kind, Reading, Readings, WatchedGpu
 from ..previous import Previous
 
