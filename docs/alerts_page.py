@@ -57,8 +57,8 @@ its evidence, what came of it, and when it was undone: `brctl monitor alerts his
   was. The node does that by itself, as root; see below.
 - **reroute** leaves the rail that the alert is about out of what `tune env` and the setting comm-env render, on all
   nodes of the config at once, for jobs that start later; jobs that run, and routes, are not touched. Each place where
-  it is left out says why. It is in again when the alert is over: a rail that nobody uses has no loss to measure, so that
-  takes a day, or `action: none` and one more `monitor --act`. It is refused, and draining the node proposed, on a
+  it is left out says why. It is in again when the alert is over: a rail that nobody uses has no loss to measure, so
+  that takes a day, or `action: none` and one more `monitor --act`. It is refused, and draining the node proposed, on a
   rail-only fabric, while another rail is out, for the last rail, where nodes differ in their rails, and for one node
   alone: with HCA sets that differ NCCL hangs.
 - **drain** takes the node from the scheduler, where alerts hold fewer than `--max-nodes` drained. It is not given back
@@ -78,10 +78,12 @@ A throttled GPU is a transaction of `tune`: journalled before each write, listed
 | the agent hangs | the guard, 20 s after it last heard of it |
 
 Where the limit is not what we wrote last, somebody else sets it: that is said, and it is left to him until the alert is
-over. The 20 s are three intervals and 5 s where `--interval` is longer than 5 s. Two who throttle one node are refused; so is a node where nothing would outlive the agent (a pod, a step of Slurm).
+over. The 20 s are three intervals and 5 s where `--interval` is longer than 5 s. Two who
+throttle one node are refused; so is a node where nothing would outlive the agent (a pod, a step of Slurm).
 
 What a program prints, what a webhook answers, and of argv and URL all but program and host are kept nowhere: they may
-be secrets. A silence (`brctl monitor alerts silence`) holds back actions, exit code and export; evaluation goes on.
+be secrets. A silence (`brctl monitor alerts silence`) holds back actions, exit code and export, but no
+throttling, which nodes do by themselves; evaluation goes on.
 """
 _ALERT = """\
 ## {it.id}
