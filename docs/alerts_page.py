@@ -82,7 +82,8 @@ over. The 20 s are three intervals and 5 s where `--interval` is longer than 5 s
 refused; so is a node where nothing would outlive the agent (a pod, a step of Slurm).
 
 What a program prints, what a webhook answers, and of argv and URL all but program and host are kept nowhere: they may
-be secrets. A silence (`brctl monitor alerts silence`) holds back actions, exit code and export; evaluation goes on.
+be secrets. A silence (`brctl monitor alerts silence`) holds back actions, exit code and export, but no
+throttling, which nodes do by themselves; evaluation goes on.
 """
 _ALERT = """\
 ## {it.id}

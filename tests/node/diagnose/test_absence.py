@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterator, List, Tuple, get_type_hints
 
 import pytest
 
-from brctl.node import host_facts, log_facts
+from brctl.node import host_facts, log_facts, net_facts
 from brctl.node.diagnose import engine
 from brctl.node.facts import Inventory, Problem
 from brctl.node.report import Finding, Status
@@ -25,7 +25,7 @@ OTHERWISE = Expected(
 )
 
 
-LATER = {**vars(host_facts), **vars(log_facts)}
+LATER = {**vars(host_facts), **vars(log_facts), **vars(net_facts)}
 """What facts.py defines when it is asked for."""
 
 

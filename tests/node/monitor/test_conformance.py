@@ -65,4 +65,4 @@ def test_the_page_of_metrics_is_current() -> None:
     page = runpy.run_path(str(DOCS / "generate.py"))["metrics_md"]()
     assert (DOCS / "metrics.md").read_text(encoding="utf-8") == page, "stale: run `python docs/generate.py`"
     entries = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-    assert entries == [*(collector.id for collector in registry()), own.SAMPLER]
+    assert entries == [*(collector.id for collector in registry()), own.SAMPLER, "alerts"]
