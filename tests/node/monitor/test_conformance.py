@@ -1,7 +1,6 @@
 """A collector is one file: its id, file, test and docs entry have one name, and nothing else lists it."""
 
 import re
-import runpy
 import sys
 from pathlib import Path
 from typing import Set
@@ -61,8 +60,7 @@ def test_no_series_is_declared_twice() -> None:
     assert not taken & {label for collector in registry() for series in collector.series for label in series.labels}
 
 
-def test_the_page_of_metrics_is_current() -> None:
-    page = runpy.run_path(str(DOCS / "generate.py"))["metrics_md"]()
-    assert (DOCS / "metrics.md").read_text(encoding="utf-8") == page, "stale: run `python docs/generate.py`"
+def test_the_page_of_metrics_has_them_all() -> None:
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")  # that it is current is tests/test_docs.py's business
     entries = [line[3:] for line in page.splitlines() if line.startswith("## ")]
     assert entries == [*(collector.id for collector in registry()), own.SAMPLER, "alerts"]
