@@ -4,8 +4,6 @@ Under $BRCTL_STATE_DIR/alerts, a folder for each config (and one for its mocks):
 history.jsonl. A file that is broken is begun anew: an alert that fires fires again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import fnmatch

@@ -4,8 +4,6 @@ Whoever renders an environment honours it, so jobs that start later leave the ra
 one rail is out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,8 @@
 """The one codec for what goes to a node and comes back: hand-written, strict, the same at both ends.
 
 Plain JSON; a NamedTuple is an object with its field names. Decoding checks every type, because a node's answer is
-not trusted: what does not fit raises InvalidReportError, which names the place.
+not trusted: what does not fit raises InvalidReportError, which names the place. The types of the fields are read as
+they stand, so a module of such values has no `from __future__ import annotations`.
 """
 
 import json
