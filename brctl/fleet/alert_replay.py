@@ -12,7 +12,7 @@ from ..node.report import Sample, Series, State
 
 
 class InvalidRecordingError(Exception):
-    """A line is none of `brctl monitor -o jsonl`."""
+    """A line is none of `brctl monitor -o jsonl`, or there is none."""
 
 
 def replay(lines: Iterable[str], rules: Callable[[str], Sequence[Rule]]) -> Iterator[Event]:
@@ -27,6 +27,8 @@ def replay(lines: Iterable[str], rules: Callable[[str], Sequence[Rule]]) -> Iter
             raise InvalidRecordingError(f"line {number} is no tick: {type(error).__name__}: {error}") from None
         alerts[node], events = evaluate(rules(node), alerts.get(node, ()), node, series, samples, at)
         yield from events
+    if not alerts:
+        raise InvalidRecordingError("no sample is in it")
 
 
 def _tick(plain: Mapping[str, Any]) -> tuple[str, float, Sequence[Series], Sequence[Sample]]:

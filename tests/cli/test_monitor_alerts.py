@@ -195,6 +195,11 @@ def test_recorded_samples(brctl: Brctl, tmp_path: Path) -> None:
     (event,) = json.loads(brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"), "-o", "json").out)["events"]
     assert (event["what"], event["alert"]["rule"], event["alert"]["points"]) == ("fired", "gpu-down", [])
     (tmp_path / "r.jsonl").write_text("")
+    empty = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
+    assert (empty.code, empty.out) == (2, "")
+    assert "r.jsonl: no sample is in it\nhint: record it with `brctl monitor -o jsonl > FILE`" in empty.err
+    well = brctl("--mock", "dgx-h100", "monitor", "-o", "jsonl", "--interval", "100ms", "--for", "150ms", "-q").out
+    (tmp_path / "r.jsonl").write_text(well)
     assert brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl")).out == "nothing would have fired\n"
     (tmp_path / "r.jsonl").write_text("gpu,temperature\n")
     broken = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
