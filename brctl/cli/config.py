@@ -118,5 +118,7 @@ def _open(file: Path | str | None) -> Config:
 
     config = open_config(Path(file) if file else None, registry)
     if config is None:
-        raise CommandError("there is no config", "name it with --config, or write ./cluster-config.yaml")
+        raise CommandError(
+            "there is no config", "name it with --config; `brctl config init > cluster-config.yaml` writes a first one"
+        )
     return config

@@ -58,7 +58,9 @@ def worded(text: str) -> str:
 def nodes(given: Common, config: Config | None, most: int) -> tuple[str, ...]:
     """The nodes that are meant: those of --nodes, else this host. Raises CommandError, ConfigError."""
     if config is None:
-        raise CommandError("there is no config", "name it with --config, or write ./cluster-config.yaml")
+        raise CommandError(
+            "there is no config", "name it with --config; `brctl config init > cluster-config.yaml` writes a first one"
+        )
     names = named(given, config) or (this_node(given, config),)
     if len(names) > most:
         raise CommandError(f"{len(names)} nodes at once; at most {most}", f"if you mean it: --max-nodes {len(names)}")

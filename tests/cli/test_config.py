@@ -56,7 +56,10 @@ def test_warnings_stand_apart(brctl: Brctl) -> None:
 def test_without_a_config_that_is_said(brctl: Brctl) -> None:
     result = brctl("config", "show")
     assert (result.code, result.out) == (2, "")
-    assert result.err == ("error: there is no config\nhint: name it with --config, or write ./cluster-config.yaml\n")
+    assert result.err == (
+        "error: there is no config\n"
+        "hint: name it with --config; `brctl config init > cluster-config.yaml` writes a first one\n"
+    )
 
 
 def test_show_says_where_each_value_comes_from(brctl: Brctl) -> None:

@@ -342,7 +342,8 @@ def test_where_there_is_no_scheduler(brctl: Brctl, cluster: Brctl, monkeypatch: 
     )
     Path("cluster-config.yaml").unlink()
     assert brctl(*drain).err == (
-        "error: there is no config\nhint: name it with --config, or write ./cluster-config.yaml\n"
+        "error: there is no config\n"
+        "hint: name it with --config; `brctl config init > cluster-config.yaml` writes a first one\n"
     )
 
 
