@@ -103,7 +103,8 @@ def _options() -> list[TyperOption]:
         _option("--timeout", metavar="TIME", help_text="For one node's answer: 60s (the default), 2m."),
         _option("--mock", metavar="MACHINE", help_text="A machine that is not there: NAME or FILE, and faults: "
                 "dgx-h100+gpu3-lost. Also $BRCTL_MOCK.", values="machines"),
-        _option("-o", "--output", metavar="FORM", help_text="table (the default), json or yaml.", values="forms"),
+        _option("-o", "--output", metavar="FORM", help_text="table (the default), json, yaml, "
+                "or what else the command knows.", values="forms"),
         _flag("-q", "--quiet", help_text="Only what needs attention."),
         _flag("-v", "--verbose", help_text="All there is, with the evidence."),
         _flag("--debug", help_text="A traceback with an error."),
@@ -156,6 +157,12 @@ class FleetCommand(Command):
 
 class Group(_WithCommon, TyperGroup):
     """A group with the common options."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """As typer does, but the first sentence of each is wrapped, not cut."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit=300)) for name, command in found if command])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As typer does; a command that stands in a group is told with the group's name."""

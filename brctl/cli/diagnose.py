@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .fleet import FleetSession
     from .session import Session
 
-app = typer.Typer(cls=Group, help="The evidence about a machine, also for those who cannot log in to it.")
+app = typer.Typer(cls=Group, help="Whether a machine and its network are well, and if not, why: with the evidence.")
 
 
 class Level(str, Enum):

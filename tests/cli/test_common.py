@@ -86,6 +86,12 @@ def test_a_command_that_is_no_command_is_told_with_the_nearest(brctl: Brctl) -> 
     )
 
 
+def test_help_cuts_no_sentence(brctl: Brctl) -> None:
+    told = brctl("--help").out
+    assert "What the nodes are, and whether they are what the config declares." in " ".join(told.split())
+    assert "..." not in told.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("argv", [[], ["--help"], ["node-manager", "--help"], ["config", "validate", "--help"]])
 def test_help_goes_to_stdout_and_lists_the_common_options(brctl: Brctl, argv: list[str]) -> None:
     result = brctl(*argv)
