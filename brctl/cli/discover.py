@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def required(config: Config | None) -> Config:
     """Raises CommandError: there is none."""
     if config is None:
-        raise CommandError("there is no config", "`brctl config init` writes a first one from what this host is")
+        raise CommandError("there is no config", "`brctl config init > cluster-config.yaml` writes a first one")
     return config
 
 

@@ -98,7 +98,7 @@ def fleet_session(ctx: typer.Context, everywhere: bool = False) -> FleetSession:
 def _tell_unconfigured(ctx: typer.Context, run: Session | FleetSession) -> None:
     """What a newcomer at a terminal should know; cron and programs do not ask."""
     if run.config is None and ctx.info_name == "check" and sys.stderr.isatty():
-        run.common.warn("no config: siblings are compared; `brctl config init` writes one")
+        run.common.warn("no config: siblings are compared; `brctl config init > cluster-config.yaml` writes one")
 
 
 def fleet(given: Common, config: Config | None, names: Sequence[str] | None, steps: Plan = Plan()) -> FleetSession:

@@ -446,7 +446,7 @@ def test_discover_without_a_config_is_2(brctl: Brctl) -> None:
     result = brctl("--mock", "dgx-h100", "node-manager", "discover")
     assert (result.code, result.err) == (
         2,
-        "error: there is no config\nhint: `brctl config init` writes a first one from what this host is\n",
+        "error: there is no config\nhint: `brctl config init > cluster-config.yaml` writes a first one\n",
     )
 
 
