@@ -169,7 +169,8 @@ def test_without_a_config_check_says_so_to_people_alone(brctl: Brctl, monkeypatc
     argv = ["--mock", "dgx-h100", "node-manager", "check"]
     assert brctl(*argv).err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert brctl(*argv).err == "no config: siblings are compared; `brctl config init > cluster-config.yaml` writes one\n"
+    said = "no config: siblings are compared; `brctl config init > cluster-config.yaml` writes one\n"
+    assert brctl(*argv).err == said
     assert brctl(*argv, "-q").err == ""
     assert brctl("--mock", "dgx-h100", "node-manager", "show").err == ""
 
