@@ -33,10 +33,10 @@ COLUMNS = (
     Column("USE", least=9, most=16),
     Column("LEAST", rank=5, right=True),
     Column("HISTORY", rank=6, least=12, most=60, moving=True),
-    Column("MEMORY", rank=2, right=True),
-    Column("HOTTEST", rank=1, right=True),
-    Column("POWER", rank=3, right=True),
-    Column("STATE", rank=4),
+    Column("MEMORY", rank=3, right=True),
+    Column("HOTTEST", rank=2, right=True),
+    Column("POWER", rank=4, right=True),
+    Column("STATE", rank=1),
 )
 SORTS = ("worst", "node", "use", "memory", "temp", "power")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -16,6 +17,9 @@ from .watch import Watch
 
 _PIPE_COLUMNS = 160
 """As of all tables: wide enough for all columns, so that grep finds what it looks for."""
+
+_LONGEST = 1000
+"""Columns; a machine's own words may be long, and are cut here."""
 
 
 class Printer:
@@ -42,12 +46,16 @@ class Printer:
 
 def text(scene: Scene, width: int, pen: Ink) -> Iterator[str]:
     """The lines of one tick, with no blanks at their ends."""
-    head = joined([scene.head, scene.now], "")
-    yield pen.paint(head, width).strip()
-    yield pen.paint(joined(scene.summary, "  "), width).rstrip()
+    yield from _wrapped(joined([scene.head, scene.now], ""), width, pen)
+    yield from _wrapped(joined(scene.summary, "  "), width, pen)
     for section in scene.sections:
         yield ""
         yield from _table(section, width, pen)
+
+
+def _wrapped(cells: Sequence[Cell], width: int, pen: Ink) -> Sequence[str]:
+    """Nothing is cut: here a line may go on in the next."""
+    return textwrap.wrap(pen.paint(cells, _LONGEST).strip(), width, break_on_hyphens=False)
 
 
 def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
@@ -61,4 +69,4 @@ def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
     for line in lines:
         yield pen.paint(line, width).rstrip()
     if hidden:
-        yield pen.paint([Cell(f"not shown at {width} columns: {', '.join(hidden)}")], width)
+        yield from _wrapped([Cell(f"not shown at {width} columns: {', '.join(hidden)}")], width, pen)

@@ -366,3 +366,11 @@ def test_a_table_that_stands_still(busy: Make, pen: Ink) -> None:
         "  1  ━───  20%   61/80 GiB   51C  401/700 W  ens1np0   -   -",
         "not shown at 60 columns: CLOCK, NVLINK, SLOWED BY",
     ]
+
+
+def test_a_table_that_stands_still_cuts_none_of_its_own_words(busy: Make, pen: Ink) -> None:
+    watch = _watch([busy(2)], [busy(2)])
+    lines = list(text(watch.scene(View(), pen, 1.0), 26, pen))
+    assert lines[2:4] == ["2 GPUs  use 15%  power 801", "W"]
+    assert " ".join(lines).endswith(" NVLINK, SLOWED BY")
+    assert max(map(len, lines)) <= 26
