@@ -13,4 +13,4 @@ _brctl_complete() {
     fi
 }
 
-complete -o nosort -F _brctl_complete brctl br-node-manager
+complete -o nosort -F _brctl_complete brctl br-node-manager br-monitor

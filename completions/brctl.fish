@@ -15,4 +15,4 @@ function _brctl_complete
     end
 end
 
-complete -c brctl -c br-node-manager -f -a '(_brctl_complete)'
+complete -c brctl -c br-node-manager -c br-monitor -f -a '(_brctl_complete)'

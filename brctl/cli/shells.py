@@ -78,7 +78,7 @@ _brctl_complete() {
     fi
 }
 
-complete -o nosort -F _brctl_complete brctl br-node-manager"""
+complete -o nosort -F _brctl_complete brctl br-node-manager br-monitor"""
 
     def format_completion(self, item: CompletionItem) -> str:
         """Without what bash takes for an earlier word: the part up to a `=`, `:` or `@`."""
@@ -88,7 +88,7 @@ complete -o nosort -F _brctl_complete brctl br-node-manager"""
 
 class _Zsh(_Shell):
     source_template = """\
-#compdef brctl br-node-manager
+#compdef brctl br-node-manager br-monitor
 # brctl in zsh: put the folder of this file into $fpath, before compinit.
 # Made by `python docs/generate.py`.
 
@@ -131,7 +131,7 @@ function _brctl_complete
     end
 end
 
-complete -c brctl -c br-node-manager -f -a '(_brctl_complete)'"""
+complete -c brctl -c br-node-manager -c br-monitor -f -a '(_brctl_complete)'"""
 
 
 SHELLS: dict[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

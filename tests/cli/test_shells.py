@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which the programs are in ~/bin, with configs and a file that a node set would match as a pattern."""
     home = tmp_path_factory.mktemp("home")
     (home / "bin").mkdir()
-    entries = {"brctl": "main", "br-node-manager": "br_node_manager"}
+    entries = {"brctl": "main", "br-node-manager": "br_node_manager", "br-monitor": "br_monitor"}
     for name, function in entries.items():
         code = f"from brctl.__main__ import {function}; {function}()"
         _program(home / "bin" / name, f"PYTHONPATH='{ROOT}' exec '{sys.executable}' -c '{code}' \"$@\"")
@@ -137,6 +137,7 @@ COMPLETED = [
     ("brctl -c ~/other.yaml node-manager check --as lo", "brctl -c ~/other.yaml node-manager check --as login "),
     ("~/bin/brctl conf", "~/bin/brctl config "),
     ("br-node-manager --as=lo", "br-node-manager --as=login "),
+    ("br-monitor --inter", "br-monitor --interval "),
 ]
 
 
