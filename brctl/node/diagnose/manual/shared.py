@@ -132,7 +132,7 @@ WRONG_CLASS = PossibleCause(
     ),
     (
         Step("`mlnx_qos -i IF` on both ends, `show_gids`; the switch's map of DSCP to class", "seconds", NOTHING),
-        Step("`brctl tune env --lint`: NCCL_IB_TC and NCCL_IB_GID_INDEX", "seconds", NOTHING),
+        Step("`brctl tune env --lint FILE`: NCCL_IB_TC and NCCL_IB_GID_INDEX", "seconds", NOTHING),
     ),
     (
         Fix(
