@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from brctl.node import agent, deadline
+from brctl.node import actions, agent, deadline
 from brctl.node.diagnose import engine
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
@@ -24,7 +24,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Between the two looks no time passes; what would have been waited is noted."""
     waited: list[float] = []
     clock = SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=waited.append)
-    monkeypatch.setattr(agent, "time", clock)
+    monkeypatch.setattr(actions, "time", clock)
     return waited
 
 

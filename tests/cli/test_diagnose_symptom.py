@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from brctl.node import agent, deadline
+from brctl.node import actions, deadline
 from brctl.node.diagnose import ranking
 from brctl.node.diagnose.manual import SYMPTOMS, card
 from brctl.node.report import NodeError, Report
@@ -30,7 +30,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Between the two looks no time passes; what would have been waited is noted."""
     waited: list[float] = []
     clock = SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=waited.append)
-    monkeypatch.setattr(agent, "time", clock)
+    monkeypatch.setattr(actions, "time", clock)
     monkeypatch.setattr(deadline, "CALL_LIMIT_S", 1.5)
     return waited
 

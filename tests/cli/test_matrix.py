@@ -16,7 +16,7 @@ from brctl.mock.gpu_faults import GPU_KINDS
 from brctl.mock.host_faults import HOST_KINDS
 from brctl.mock.machines import idle_faults, names
 from brctl.mock.net_faults import NET_KINDS
-from brctl.node import agent, deadline
+from brctl.node import actions, deadline
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 Facts = dict[str, Any]
@@ -165,7 +165,7 @@ def name_of(item: Any, place: int) -> Any:
 @pytest.fixture
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine is made and looked at once, however many commands ask."""
-    look, make = agent.inventory, machines.HarmedMachine
+    look, make = actions.inventory, machines.HarmedMachine
     seen: Facts = {}
     made: Facts = {}
 
@@ -179,7 +179,7 @@ def once(monkeypatch: pytest.MonkeyPatch) -> None:
             made[mock] = make(plain, mock, *more)
         return made[mock]
 
-    monkeypatch.setattr(agent, "inventory", inventory)
+    monkeypatch.setattr(actions, "inventory", inventory)
     monkeypatch.setattr(machines, "HarmedMachine", machine)
     monkeypatch.setattr(machines, "_parse", lru_cache(maxsize=None)(machines._parse))
 

@@ -226,15 +226,17 @@ JSONL = [sys.executable, "-m", "brctl", "--mock", "dgx-h100+busy", "monitor", "-
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
-    with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    def heeded() -> None:
+        signal.signal(number, signal.SIG_DFL)  # under nohup the tests ignore it, and so would their children
+
+    with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeded) as child:
         assert child.stdout
-        assert child.stderr
         line = child.stdout.readline()
         assert json.loads(line)["node"] == "gpu001"
         child.send_signal(number)
         began = time.monotonic()
-        rest, err = child.stdout.read(), child.stderr.read()
-        assert child.wait(10) == 0
+        rest, err = child.communicate(timeout=10)
+        assert child.returncode == 0
     assert time.monotonic() - began < 5
     assert err == ""
     assert all(json.loads(each) for each in rest.splitlines()), "every line is whole"
