@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -33,6 +34,8 @@ def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and what the tests start would inherit that
 
 
 class _PatientSys:

@@ -226,10 +226,7 @@ JSONL = [sys.executable, "-m", "brctl", "--mock", "dgx-h100+busy", "monitor", "-
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
-    def heeded() -> None:
-        signal.signal(number, signal.SIG_DFL)  # under nohup the tests ignore it, and so would their children
-
-    with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeded) as child:
+    with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout
         line = child.stdout.readline()
         assert json.loads(line)["node"] == "gpu001"
