@@ -35,7 +35,9 @@ def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
 
 sys.addaudithook(_watch)
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and what the tests start would inherit that
+# nohup and a shell's `&` have these ignored, and what the tests start would inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _PatientSys:

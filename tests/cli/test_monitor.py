@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -228,12 +229,16 @@ JSONL = [sys.executable, "-m", "brctl", "--mock", "dgx-h100+busy", "monitor", "-
 def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
     with subprocess.Popen(JSONL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout
+        assert child.stderr
         line = child.stdout.readline()
         assert json.loads(line)["node"] == "gpu001"
+        late = threading.Timer(20, child.kill)
+        late.start()
         child.send_signal(number)
         began = time.monotonic()
-        rest, err = child.communicate(timeout=10)
-        assert child.returncode == 0
+        rest, err = child.stdout.read(), child.stderr.read()
+        assert child.wait(10) == 0
+        late.cancel()
     assert time.monotonic() - began < 5
     assert err == ""
     assert all(json.loads(each) for each in rest.splitlines()), "every line is whole"
