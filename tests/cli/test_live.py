@@ -384,6 +384,7 @@ class Inside:
         for file in self._files:
             file.close()
         os.close(self._slave)
+        self._reader.join(5)  # else it would read on from what has this number next
         os.close(self.master)
 
 
