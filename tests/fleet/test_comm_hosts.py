@@ -113,7 +113,7 @@ FAULTS = {
         ["tc", "qdisc", "replace", "dev", "eth0", "root", *SHAPE],
     ),
     "loss": (["nft", NFT + "numgen random mod 100 < 1 drop"], ["nft", "delete table inet x"]),
-    "reach": (["nft", NFT + "tcp dport 40000-60010 drop"], ["nft", "delete table inet x"]),
+    "reach": (["nft", NFT + "tcp dport 32768-60999 drop"], ["nft", "delete table inet x"]),
 }
 """What is done to a node, and how it is undone."""
 
