@@ -183,9 +183,12 @@ class PairSeen(NamedTuple):
 
     connected: bool
     rtt_s: Optional[float] = None
+    """The median; this and the next are None where not all came back in time."""
     rtt_p99_s: Optional[float] = None
     small_answered: Optional[bool] = None
+    """UDP datagrams of 64 bytes."""
     large_answered: Optional[bool] = None
+    """UDP datagrams as large as the MTU, there and back, never fragmented."""
     datagrams_sent: int = 0
     datagrams_returned: int = 0
     sent_bits_per_s: Optional[float] = None

@@ -1,10 +1,23 @@
-"""The host's condition, as far as it matters to GPUs."""
+"""The host's condition, as far as it matters to its GPUs and ports."""
 
 from typing import Optional
 
 from ..facts import Inventory
 from ..report import Status
-from . import gpus
+from . import Case, Threshold, gpus
+
+BOOT_GRACE = Threshold(
+    "boot_grace",
+    120,
+    "seconds",
+    "Link training and a subnet manager's sweep: a port in Polling or Initializing two minutes after boot was a false "
+    "alarm to users (leptonai/gpud issue 482).",
+)
+
+
+def is_booting(case: Case) -> bool:
+    """Links may still be coming up. For a check that has BOOT_GRACE."""
+    return case.seen.kernel is not None and case.seen.kernel.uptime_s < case.thresholds[BOOT_GRACE.name]
 
 
 def serves_gpus(seen: Inventory) -> bool:

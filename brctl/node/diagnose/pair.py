@@ -151,18 +151,8 @@ def _rdma_argv(tool: str, end: PairEnd) -> List[str]:
 def _testing(host: Host, end: PairEnd) -> PairSeen:
     peer = end.peer or ""
     nonce = bytes.fromhex(end.nonce)
-    echoed = host.echo_from(end.address, peer, end.port, nonce, end.mtu, end.limit_s)
-    seen = PairSeen(
-        echoed.connected,
-        echoed.rtt_s,
-        echoed.rtt_p99_s,
-        echoed.small_answered,
-        echoed.large_answered,
-        echoed.sent,
-        echoed.returned,
-        fault=echoed.fault,
-    )
-    if not end.load_s or not echoed.connected:
+    seen = host.echo_from(end.address, peer, end.port, nonce, end.mtu, end.limit_s)
+    if not end.load_s or not seen.connected:
         return seen
     sent, fault = _load(host, end, end.port + 1, ())
     received, other = _load(host, end, end.port + 2, ("--reverse",)) if fault is None else (None, None)

@@ -7,7 +7,7 @@ import errno
 from typing import ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..accel import Library
-from ..report import Mock
+from ..report import Mock, PairSeen
 
 COMMAND_LIMIT_S = 10.0
 
@@ -38,23 +38,6 @@ class BusyError(Exception):
     """Another process holds the lock; the message says which."""
 
 
-class Echoed(NamedTuple):
-    """What the client's end of a test between two hosts saw (pair.py)."""
-
-    connected: bool
-    rtt_s: Optional[float] = None
-    """The median; this and the next are None where not all came back in time."""
-    rtt_p99_s: Optional[float] = None
-    small_answered: Optional[bool] = None
-    """UDP datagrams of 64 bytes."""
-    large_answered: Optional[bool] = None
-    """UDP datagrams as large as the MTU, there and back, never fragmented."""
-    sent: int = 0
-    returned: int = 0
-    fault: Optional[str] = None
-    """Why the test ended before its end: what the kernel said."""
-
-
 class Host(Protocol):
     mock: Optional[Mock]
     """None on a real machine."""
@@ -83,7 +66,7 @@ class Host(Protocol):
     def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:
         """As pair.serve: the end that echoes, of a test between two hosts. Raises OSError."""
 
-    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> PairSeen:
         """As pair.probe: the other end. Raises OSError: there is no network to test."""
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:

@@ -12,8 +12,8 @@ from typing import ContextManager, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import deadline
 from ..accel import Library, libraries
-from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed, Echoed, Space, files, measure
+from ..report import Mock, PairSeen
+from . import COMMAND_LIMIT_S, Completed, Space, files, measure
 
 OUTPUT_LIMIT_BYTES = 16 << 20
 """Of one command. A kernel log is 1 to 2 MB; what writes more than this is broken, and half of it would mislead."""
@@ -57,7 +57,7 @@ class Local:
 
         return pair.serve(address, port, nonce, limit_s)
 
-    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> PairSeen:
         from . import pair  # of no use to the others
 
         return pair.probe(own, peer, port, nonce, mtu, limit_s)

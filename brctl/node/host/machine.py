@@ -34,8 +34,8 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Proto
 
 from ..accel import Library, libraries
 from ..deadline import HungError
-from ..report import Mock
-from . import COMMAND_LIMIT_S, Completed, Echoed, Space
+from ..report import Mock, PairSeen
+from . import COMMAND_LIMIT_S, Completed, Space
 from .tree import InvalidMachineError as InvalidMachineError  # part of what this module offers
 from .tree import NotRecordedError, Tree, errno_of, os_error
 
@@ -112,7 +112,7 @@ class Machine:
     def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:  # noqa: ARG002
         raise os_error(errno.ENETUNREACH, "a mocked machine")
 
-    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:  # noqa: ARG002
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> PairSeen:  # noqa: ARG002
         raise os_error(errno.ENETUNREACH, "a mocked machine")
 
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:  # noqa: ARG002

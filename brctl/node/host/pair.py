@@ -12,7 +12,7 @@ import time
 from typing import List
 
 from .. import deadline
-from . import Echoed
+from ..report import PairSeen
 
 NONCE_BYTES = 16
 PINGS = 200
@@ -87,18 +87,18 @@ def _echo_datagrams(datagrams: socket.socket, nonce: bytes, over: threading.Even
                 datagrams.sendto(data, peer)
 
 
-def probe(own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:
+def probe(own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> PairSeen:
     """Test the path from the address `own` to the server's. Never raises OSError: what hinders stands in the result."""
     deadline.calling("echo from {} to {} port {}".format(own, peer, port), limit_s + deadline.CALL_LIMIT_S)
     end = time.monotonic() + limit_s
     try:
         connection = _connect(own, peer, port, nonce, end)
     except OSError as error:
-        return Echoed(False, fault=_words(error))
+        return PairSeen(False, fault=_words(error))
     with connection, _socket(peer, socket.SOCK_DGRAM) as datagrams:
         datagrams.bind((own, 0))
         datagrams.connect((peer, port))
-        seen = Echoed(True)
+        seen = PairSeen(True)
         try:
             small = _answered(datagrams, nonce, PING_BYTES)
             seen = seen._replace(small_answered=small, large_answered=_large(datagrams, nonce, mtu))
@@ -128,7 +128,7 @@ def _connect(own: str, peer: str, port: int, nonce: bytes, end: float) -> socket
             time.sleep(0.05)
 
 
-def _ping(connection: socket.socket, end: float, seen: Echoed) -> Echoed:
+def _ping(connection: socket.socket, end: float, seen: PairSeen) -> PairSeen:
     times: List[float] = []
     for _ in range(PINGS):
         connection.settimeout(max(0.01, end - time.monotonic()))
@@ -171,7 +171,7 @@ def _answered(datagrams: socket.socket, nonce: bytes, size: int) -> bool:
     return False
 
 
-def _lost(datagrams: socket.socket, nonce: bytes, end: float, seen: Echoed) -> Echoed:
+def _lost(datagrams: socket.socket, nonce: bytes, end: float, seen: PairSeen) -> PairSeen:
     """Datagrams in bursts, each answered or waited for: what does not come back is lost."""
     returned = sent = 0
     for first in range(0, DATAGRAMS, BURST):
@@ -186,7 +186,7 @@ def _lost(datagrams: socket.socket, nonce: bytes, end: float, seen: Echoed) -> E
             while burst:
                 burst.discard(datagrams.recv(65536)[: NONCE_BYTES + 8])
         returned += BURST - len(burst)
-    return seen._replace(sent=sent, returned=returned)
+    return seen._replace(datagrams_sent=sent, datagrams_returned=returned)
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:

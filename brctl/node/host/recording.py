@@ -30,7 +30,8 @@ from ... import __version__
 from .. import deadline
 from ..accel import Library, libraries
 from ..mask import Mask
-from . import COMMAND_LIMIT_S, Completed, Echoed, Host, Space
+from ..report import PairSeen
+from . import COMMAND_LIMIT_S, Completed, Host, Space
 from .tree import NotRecordedError, follow
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Recording:
     def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:
         return self._host.echo(address, port, nonce, limit_s)
 
-    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> Echoed:
+    def echo_from(self, own: str, peer: str, port: int, nonce: bytes, mtu: int, limit_s: float) -> PairSeen:
         return self._host.echo_from(own, peer, port, nonce, mtu, limit_s)
 
     def listdir(self, path: str) -> Optional[Tuple[str, ...]]:

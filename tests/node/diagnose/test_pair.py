@@ -7,7 +7,7 @@ import pytest
 
 from brctl.node.diagnose import pair
 from brctl.node.facts import Gid, Inventory
-from brctl.node.host import Completed, Echoed
+from brctl.node.host import Completed
 from brctl.node.report import PairSeen
 from brctl.node.request import Expected, PairEnd, Request
 
@@ -38,8 +38,8 @@ class Host:
     def echo(self, *_: Any) -> bool:
         return self.came
 
-    def echo_from(self, *_: Any) -> Echoed:
-        return Echoed(True, 5e-5, 9e-5, True, True, 1000, 1000) if self.came else Echoed(False, fault="no answer")
+    def echo_from(self, *_: Any) -> PairSeen:
+        return PairSeen(True, 5e-5, 9e-5, True, True, 1000, 1000) if self.came else PairSeen(False, fault="no answer")
 
 
 def ask(host: Any, **end: Any) -> PairSeen:

@@ -13,7 +13,8 @@ from ...report import Evidence, Finding, Status
 from ...request import ExpectedNics
 from ...siblings import Part
 from ...units import rate
-from .. import Case, Check, Threshold
+from .. import Case, Check
+from ..hosts import BOOT_GRACE, is_booting
 from ..parts import amount, judge_each
 
 _REMEDY = (
@@ -49,7 +50,7 @@ def _part(port: Port) -> Part:
 
 def _no_link(case: Case, port: Port, fault: str) -> Finding:
     wanted = case.want.nics.speed_mbps if case.want.nics else None
-    booting = case.seen.kernel is not None and case.seen.kernel.uptime_s < case.thresholds["boot_grace"]
+    booting = is_booting(case)
     down = fault == ports.DOWN
     summary = "{}: {}{}".format(port.subject.name, fault, ", expected {}".format(rate(wanted)) if wanted else "")
     return CHECK.finding(
@@ -67,15 +68,7 @@ CHECK = Check(
     tags=("inventory",),
     needs=("nics",),
     run=run,
-    thresholds=(
-        Threshold(
-            "boot_grace",
-            120,
-            "seconds",
-            "Link training and a subnet manager's sweep: a port in Polling or Initializing two minutes after boot "
-            "was a false alarm to users (leptonai/gpud issue 482).",
-        ),
-    ),
+    thresholds=(BOOT_GRACE,),
     reads=("rdma",),
     group="network",
 )

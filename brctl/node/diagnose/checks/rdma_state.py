@@ -12,7 +12,8 @@ from typing import Iterator, List, Sequence, Tuple
 from ... import ports
 from ...ports import Port
 from ...report import Evidence, Finding, Status
-from .. import Case, Check, Threshold
+from .. import Case, Check
+from ..hosts import BOOT_GRACE, is_booting
 
 _NO_LINK = "see `ethtool -m` or `mlxlink -m` for light and module; swap cable or module, then look at the switch port"
 _NO_MANAGER = "see that a subnet manager runs and sees the port: `sminfo`, `ibdiagnet`; then the switch's log"
@@ -52,7 +53,7 @@ def _fault(port: Port) -> Tuple[str, str]:
 def _finding(case: Case, known: Sequence[Port], port: Port, text: str, remedy: str) -> Finding:
     kin: List[Port] = [other for other in known if other.card == port.card]
     active = [other for other in kin if other.rdma and other.rdma.state == "ACTIVE"]
-    booting = case.seen.kernel is not None and case.seen.kernel.uptime_s < case.thresholds["boot_grace"]
+    booting = is_booting(case)
     meant = 2 * len(active) > len(kin) or remedy == _NO_MANAGER
     status = Status.CRIT if meant and not booting else Status.INFO
     summary = "{}: {}{}".format(port.subject.name, text, ", within minutes of the boot" if booting else "")
@@ -70,15 +71,7 @@ CHECK = Check(
     tags=("health",),
     needs=("rdma",),
     run=run,
-    thresholds=(
-        Threshold(
-            "boot_grace",
-            120,
-            "seconds",
-            "Link training and a subnet manager's sweep: a port in Polling or Initializing two minutes after boot "
-            "was a false alarm to users (leptonai/gpud issue 482).",
-        ),
-    ),
+    thresholds=(BOOT_GRACE,),
     reads=("nics", "pci", "kernel"),
     group="network",
     after=("nic-speed", "nic-firmware-error", "pcie-aer"),
