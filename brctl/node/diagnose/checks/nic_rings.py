@@ -17,7 +17,8 @@ _REMEDY = "`ethtool -G PORT rx N`, and at boot; N up to the maximum of `ethtool 
 
 
 def run(case: Case) -> Sequence[Finding]:
-    bad = [finding for told in settings_of(case) for finding in _short(case, told)]
+    seen = {found[0].port.subject: found for found in looks(case)}
+    bad = [finding for told in settings_of(case) for finding in _short(case, told, seen.get(told[0].subject, ()))]
     return bad or compared(CHECK, case, _size, _text, "ethtool -g {}", _REMEDY)
 
 
@@ -29,9 +30,8 @@ def _text(one: LinkSettings) -> str:
     return "receive ring of {}".format(one.ring.size if one.ring else None)
 
 
-def _short(case: Case, told: Told) -> Iterator[Finding]:
+def _short(case: Case, told: Told, mine: Sequence[Look]) -> Iterator[Finding]:
     port, one = told
-    mine = [look for found in looks(case) for look in found if look.port.subject == port.subject]
     dropping = next((look for look in mine if _drops(look) > case.thresholds["drops"]), None)
     if dropping and one.ring and one.ring.size < one.ring.maximum:
         form = "{}: packets are dropped for lack of receive descriptors, and its ring has {} of {}"
