@@ -64,7 +64,7 @@ class Log(Proposed):
         return super().begin(event, rule)._replace(outcome=Outcome.DONE)
 
 
-class _Sent:
+class Sent:
     """What takes its time and is told by the courier."""
 
     name = ""
@@ -81,9 +81,11 @@ class _Sent:
         return begun
 
     def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:  # noqa: ARG002
-        results = self._courier.results()
-        known = [(self._under_way.pop(name), result) for name, result in results.items()]
-        return [begun._replace(outcome=result.outcome, result=result.text) for begun, result in known]
+        ended = [(self._under_way.pop(name, None), result) for name, result in self._courier.results().items()]
+        return [self._ended(begun, result) for begun, result in ended if begun]
+
+    def _ended(self, begun: ActionRecord, result: Result) -> ActionRecord:
+        return begun._replace(outcome=result.outcome, result=result.text)
 
     def close(self) -> Sequence[ActionRecord]:
         self._courier.close()
@@ -92,7 +94,7 @@ class _Sent:
         return told + [one._replace(outcome=Outcome.FAILED, result=why) for one in self._under_way.values()]
 
 
-class Told(_Sent):
+class Told(Sent):
     """exec and webhook: somebody else is told, when an alert fires and when it is over."""
 
     def __init__(self, name: str, sinks: Sinks, courier: Courier) -> None:
@@ -159,7 +161,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
 
 
-class Drain(_Sent):
+class Drain(Sent):
     """Takes nodes from the scheduler; never more at a time than `most`, those of earlier runs included.
 
     Nothing is given back by itself: that an alert is over says that the node is idle, not that it is mended.

@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ..node.alert_facts import ActionRecord, Alert, Event, Outcome, Rule
 from ..node.report import Report
 from ..node.request import RailOut
+from .alert_actions import Sent, record, undone
 from .alert_courier import Courier, Result
-from .alert_store import new_id
 from .rail_out import Kept, RailFile
 
 Look = Callable[[], Sequence[Report]]
 """Has all nodes of the config render their environment. Raises TransportError."""
 
 
-class Reroute:
-    """For one config. `look` is asked beside the ticks, by the courier."""
+class Reroute(Sent):
+    """For one config. `look` is asked beside the ticks, by the courier. What is out stays out at the end: the loss is
+    there whether or not somebody looks."""
 
     name = "reroute"
 
     def __init__(self, file: RailFile, nodes: Sequence[str], rail_only: bool, look: Look, courier: Courier) -> None:
         """`nodes`: of the config; none where there is none. `courier` has one worker: one rail is judged at a time."""
+        super().__init__(courier)
         self._file, self._nodes, self._rail_only, self._look = file, nodes, rail_only, look
-        self._courier = courier
-        self._under_way: dict[str, ActionRecord] = {}
         self._lock = threading.Lock()
         """Of the file, and of what follows."""
         self._over: set[str] = set()
@@ -41,9 +41,7 @@ class Reroute:
         alert = event.alert
         device = _device(alert)
         what = f"leave {device} out of the communication environment of all nodes"
-        begun = ActionRecord(
-            new_id(), event.at, alert.node, alert.rule, alert.labels, self.name, event.evidence, what, Outcome.BEGUN
-        )
+        begun = record(event, rule, what, Outcome.BEGUN)
         if device is None:
             return self._refused(begun, "this alert is of no RDMA device")
         if self._rail_only:
@@ -51,11 +49,7 @@ class Reroute:
         if len(self._nodes) < 2:
             return self._refused(begun, "with another set of devices on one node alone, NCCL hangs")
         reason = f"{rule.id} on {alert.node} since {time.strftime('%Y-%m-%d %H:%M:%S %z', time.localtime(event.at))}"
-        outcome, text = self._courier.send(begun.id, lambda _limit_s: self._take_out(begun, device, reason))
-        begun = begun._replace(outcome=outcome, result=text)
-        if outcome is Outcome.BEGUN:
-            self._under_way[begun.id] = begun
-        return begun
+        return self._send(begun, lambda _limit_s: self._take_out(begun, device, reason))
 
     def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:  # noqa: ARG002
         """Jobs that start from now on use the rail again, when nobody else holds it out."""
@@ -64,23 +58,10 @@ class Reroute:
         except OSError as error:
             return (begun._replace(outcome=Outcome.FAILED, result=f"cannot be given back: {error.strerror}"),)
         self._under_way.pop(begun.id, None)
-        return (begun._replace(undone_at=event.at, undone="cleared", result=text or begun.result),)
+        return (undone(begun, event.at)._replace(result=text or begun.result),)
 
-    def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:  # noqa: ARG002
-        told = []
-        for name, result in self._courier.results().items():
-            begun = self._under_way.pop(name, None)
-            if begun:
-                ended = begun._replace(outcome=result.outcome, result=result.text)
-                told.append(self._refused(begun, result.text) if result.outcome is Outcome.REFUSED else ended)
-        return told
-
-    def close(self) -> Sequence[ActionRecord]:
-        """What is out stays out: the loss is there whether or not somebody looks."""
-        self._courier.close()
-        told = list(self.tick((), 0))
-        why = "brctl ended before it was known"
-        return told + [one._replace(outcome=Outcome.FAILED, result=why) for one in self._under_way.values()]
+    def _ended(self, begun: ActionRecord, result: Result) -> ActionRecord:
+        return self._refused(begun, result.text) if result.outcome is Outcome.REFUSED else super()._ended(begun, result)
 
     def _refused(self, begun: ActionRecord, why: str) -> ActionRecord:
         instead = f"`brctl -w {begun.node} node-manager drain` takes the node out instead"
