@@ -201,11 +201,11 @@ def test_a_signal_while_it_is_written_leaves_nothing(
 def test_a_part_that_hangs_is_3_and_the_rest_is_written(
     brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.5)
     assert brctl("--mock", "l40s-pcie+gpu1-hang", "diagnose", "bundle", "x.json").code == 3
     again = brctl("--mock", "x.json", "node-manager", "check")
     assert again.code == 3
-    assert "nvmlDeviceGetUUID: did not return within 0.3 s" in again.out
+    assert "nvmlDeviceGetUUID: did not return within 0.5 s" in again.out
 
 
 def test_an_agent_that_fails_is_told_and_3(brctl: Brctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

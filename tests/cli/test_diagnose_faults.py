@@ -221,7 +221,7 @@ def test_a_healthy_machine_calls_for_nobody(machine: str) -> None:
 
 
 def test_a_port_that_lost_its_gpu_is_the_ports_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.3)
+    monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.5)
     spec = "dgx-h100+gpu3-surprise-down"
     report = answer(load(spec), Request("node", "diagnose", interval_s=INTERVAL_S))
     (cause,) = [one for one in report.findings if one.cause is None and one.status in _CALLS]

@@ -23,7 +23,7 @@ def _report(out: str) -> Any:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What hangs is given up soon."""
-    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.5)
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -70,7 +70,7 @@ def test_a_hung_gpu_is_3_and_its_call_is_named(brctl: Brctl, quick: None) -> Non
     assert result.code == 3
     (bad,) = (finding for finding in _report(result.out)["findings"] if finding["status"] not in ("pass", "n/a"))
     assert (bad["check"], bad["status"], bad["reason"]) == ("gpu-responding", "unknown", "hung")
-    assert "nvmlDeviceGetUUID: did not return within 0.3 s" in bad["summary"]
+    assert "nvmlDeviceGetUUID: did not return within 0.5 s" in bad["summary"]
     assert LOST in bad["summary"]
 
 
@@ -78,7 +78,7 @@ def test_show_of_a_hung_gpu_is_3_and_of_a_lost_one_0(brctl: Brctl, quick: None) 
     hung = brctl("--mock", "dgx-h100+gpu3-hang", "node-manager", "show")
     lost = brctl("--mock", "dgx-h100+gpu3-lost", "node-manager", "show")
     assert (hung.code, lost.code) == (3, 0)
-    assert "nvmlDeviceGetUUID: did not return within 0.3 s" in hung.out
+    assert "nvmlDeviceGetUUID: did not return within 0.5 s" in hung.out
     assert "nvmlDeviceGetHandleByIndex_v2: GPU is lost" in lost.out
 
 

@@ -57,6 +57,7 @@ def ranked(fault: str, report: Report) -> list[str]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_cause_of_a_fault_comes_first(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.3)
+    if fault == "hang":  # else a busy machine has its time
+        monkeypatch.setattr("brctl.node.deadline.CALL_LIMIT_S", 0.5)
     report = answer(load(f"{MACHINES.get(fault, 'dgx-h100')}+gpu1-{fault}"), Request("n", "diagnose", interval_s=0.05))
     assert ranked(fault, report)[:1] == [FAULTS[fault][1]]

@@ -24,8 +24,10 @@ class Troubled:
         return getattr(self._machine, name)
 
     def read(self, path: str) -> Optional[str]:
-        deadline.calling("read " + path)
-        return self._trouble() if path == self._path else self._machine.read(path)
+        if path != self._path:
+            return self._machine.read(path)
+        deadline.calling("read " + path, 0.1)  # the others have their time, on a busy machine as well
+        return self._trouble()
 
 
 SHOWN = Inventory._fields[: Inventory._fields.index("kernel_log")]
@@ -33,9 +35,8 @@ SHOWN = Inventory._fields[: Inventory._fields.index("kernel_log")]
 
 
 @pytest.fixture
-def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def never() -> Iterator[threading.Event]:
     """An event that comes only when the test is over."""
-    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
     event = threading.Event()
     yield event
     event.set()

@@ -20,7 +20,7 @@ class Fan(NamedTuple):
 @pytest.fixture
 def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """An event that comes only when the test is over."""
-    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.5)
     event = threading.Event()
     yield event
     event.set()
@@ -74,7 +74,7 @@ def test_a_thread_that_hangs_costs_its_own_row(never: threading.Event) -> None:
     run_groups([[row] for row in rows], read)
     assert collected(rows) == Reading(
         (Fan("fan1", 900, "1.0"), Fan("fan2", None, "1.0"), Fan("fan3", 900, "1.0"), Fan("fan4", 900, "1.0")),
-        (Problem("fans", "hung", "read fan2 did not return within 0.1 s", "fan2"),),
+        (Problem("fans", "hung", "read fan2 did not return within 0.5 s", "fan2"),),
     )
 
 
@@ -97,7 +97,7 @@ def test_many_that_hang_cost_two_deadlines_and_a_late_one_changes_nothing(never:
     rows = [a_row("fan{}".format(number)) for number in range(1, 10)]
     began = time.monotonic()
     run_groups([[row] for row in rows], read)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     assert [problem.subject for problem in collected(rows).problems] == ["fan{}".format(n) for n in range(1, 9)]
     assert rows[8].value.rpm == 900
 
