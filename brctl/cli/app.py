@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from copy import copy
 from importlib import import_module
 from typing import Any
 
 import typer
 import typer.main
-from typer.models import TyperInfo
+from typer.models import CommandInfo, TyperInfo
 
 from ..config.mistake import ConfigError
 from .common import Group
@@ -34,14 +36,25 @@ class _Tree(Group):
         if args[0] not in GROUPS:
             for name in GROUPS:  # what may be meant instead
                 self.get_command(ctx, name)
+        else:
+            self.commands[args[0]] = _group(args[0], args[1:2])
         return super().resolve_command(ctx, args)
 
 
-def _group(name: str) -> Any:
+def _group(name: str, words: Sequence[str] = ()) -> Any:
+    """Of a group whose command is the first of the words, that one alone: each takes a millisecond."""
     module = import_module("." + name.replace("-", "_"), __package__)
+    inner = copy(module.app)
+    asked = [info for info in inner.registered_commands if [_command_name(info)] == list(words)]
+    inner.registered_commands = asked or inner.registered_commands
+    inner.registered_groups = [] if asked else inner.registered_groups
     return typer.main.get_group_from_info(
-        TyperInfo(module.app, name=name), pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None
+        TyperInfo(inner, name=name), pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None
     )
+
+
+def _command_name(info: CommandInfo) -> str | None:
+    return info.name or (info.callback and typer.main.get_command_name(info.callback.__name__))
 
 
 app = typer.Typer(

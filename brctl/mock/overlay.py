@@ -5,13 +5,17 @@ import contextlib
 import fcntl
 import json
 import os
-from typing import Dict, Iterator, Optional, Tuple
+import time
+from typing import ClassVar, Dict, Iterator, Optional, Tuple
 
 from ..node.host import files
 from . import MockError
 from .regular import open_regular
 
 Texts = Dict[str, Optional[str]]
+
+_FRESH_S = 0.001
+"""How late the write of another process may be seen."""
 
 
 def state_folder() -> str:
@@ -26,18 +30,22 @@ def state_folder() -> str:
 
 
 class Overlay:
+    _written_s: ClassVar[float] = 0.0
+    """When this process last wrote to any."""
+
     def __init__(self, name: str) -> None:
         """Of the machine `name`. Raises MockError: it is there, but broken or not to be read."""
         self._folder = os.path.join(state_folder(), "mock")
         self._path = os.path.join(self._folder, name + ".json")
         self._stamp: Optional[Tuple[int, int, int]] = None
+        self._looked_s = 0.0
         self._name = name
         self._texts: Texts = {}
         self._refresh()
 
     def read(self, path: str) -> Optional[str]:
         """What was last written to `path`, by any process; None where nothing was. Raises MockError."""
-        self._refresh()
+        self._look()
         return self._texts.get(path)
 
     def write(self, path: str, text: Optional[str]) -> None:
@@ -48,10 +56,11 @@ class Overlay:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._refresh()
             self._replace(dict(self._texts, **{path: text}))
+            Overlay._written_s = time.monotonic()
 
     def changed(self) -> Texts:
         """All that any process has written, None for what was removed. Raises MockError."""
-        self._refresh()
+        self._look()
         return self._texts
 
     @contextlib.contextmanager
@@ -61,9 +70,16 @@ class Overlay:
         with files.lock(os.path.join(self._folder, "{}.{}".format(self._name, os.path.basename(path))), holder):
             yield
 
+    def _look(self) -> None:
+        """Each read of a mocked file comes here."""
+        now_s = time.monotonic()
+        if self._looked_s <= max(now_s - _FRESH_S, Overlay._written_s):
+            self._refresh()
+            self._looked_s = now_s
+
     def _refresh(self) -> None:
         try:
-            if _stamp(os.stat(self._path)) == self._stamp:  # each read of a mocked file comes here
+            if _stamp(os.stat(self._path)) == self._stamp:
                 return
             with open(open_regular(self._path), "rb") as file:
                 stamp = _stamp(os.fstat(file.fileno()))

@@ -127,10 +127,12 @@ def _object_decoder(kind: Any) -> Callable[[Any], Any]:
 
 
 def _enum_decoder(kind: Type[Enum]) -> Callable[[Any], Any]:
+    members = {member.value: member for member in kind}
+
     def decode_enum(plain: Any) -> Any:
         try:
-            return kind(plain)
-        except ValueError:
+            return members[plain]
+        except (KeyError, TypeError):
             raise _MisfitError("{!r} is no {}".format(plain, kind.__name__)) from None
 
     return decode_enum
@@ -138,6 +140,11 @@ def _enum_decoder(kind: Type[Enum]) -> Callable[[Any], Any]:
 
 def _simple_decoder(kind: Any) -> Callable[[Any], Any]:
     """Of text, truth and numbers. bool is an int to Python and must not pass as one; an int is a fine float."""
+
+    def decode_text(plain: Any) -> Any:
+        if type(plain) is not str:
+            raise _MisfitError("str is expected, not {}".format(type(plain).__name__))
+        return plain
 
     def decode_simple(plain: Any) -> Any:
         if type(plain) is not kind and not (kind is float and type(plain) is int):
@@ -147,4 +154,4 @@ def _simple_decoder(kind: Any) -> Callable[[Any], Any]:
             raise _MisfitError("a number beyond 2^64")
         return kind(plain)
 
-    return decode_simple
+    return decode_text if kind is str else decode_simple

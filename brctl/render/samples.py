@@ -7,6 +7,7 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from ..fleet.balance import balance, stragglers
 from ..node.codec import encode
@@ -27,13 +28,19 @@ def document(found: Sequence[Report]) -> str:
 
 _MARK = os.urandom(16).hex()
 """Stands where samples will. No node can know it."""
-_ENCODER = json.JSONEncoder(allow_nan=False)
+_quoted = lru_cache(maxsize=4096)(json.dumps)
 
 
 def _indented(samples: Sequence[Sample]) -> str:
     """As `json.dumps` would with an indent, but for the lines of each sample, and in a tenth of the time."""
-    rows = ",\n        ".join(_ENCODER.encode(encode(sample)) for sample in samples)
+    rows = ",\n        ".join(map(_row, samples))
     return f"[\n        {rows}\n      ]"
+
+
+def _row(sample: Sample) -> str:
+    series, labels, value, state, at = sample
+    head = f'{{"series": {_quoted(series)}, "labels": {_quoted(labels)}, "value": '
+    return f'{head}{"null" if value is None else repr(value)}, "state": "{state.value}", "at": {at!r}}}'
 
 
 class Lines:

@@ -1,11 +1,10 @@
 """Finds the checks and runs them. One that cannot be answered is unknown, with the reason, and stops no other."""
 
-import pkgutil
 from functools import lru_cache
-from importlib import import_module
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from ..facts import Inventory, Problem
+from ..host.members import members
 from ..patterns import natural
 from ..report import WORST_FIRST, Finding, Status
 from ..request import Expected, Override
@@ -15,9 +14,8 @@ from .causes import attributed
 
 @lru_cache(maxsize=None)
 def registry() -> Tuple[Check, ...]:
-    """All checks, by id: the CHECK of every module in checks/, also where that lies in a zip."""
-    names = [module.name for module in pkgutil.iter_modules(checks.__path__)]
-    found: List[Check] = [import_module("{}.{}".format(checks.__name__, name)).CHECK for name in names]
+    """All checks, by id: the CHECK of every module in checks/."""
+    found: List[Check] = members(checks, "CHECK")
     return tuple(sorted(found, key=lambda check: check.id))
 
 

@@ -65,7 +65,8 @@ class Tree:
         self._folders: Dict[str, List[str]] = {"": []}
         self._resolved: Dict[str, str] = {}
         for path, entry in files.items():
-            self._add(path, entry)
+            if not (type(entry) is str and self._add_text(path, entry)):
+                self._add(path, entry)
         for folder, names in self._listed.items():
             for name in sorted(set(self._folders[folder]).difference(names)):
                 raise InvalidMachineError("files: {}: {} is not among its names".format(folder, name))
@@ -75,6 +76,10 @@ class Tree:
 
         `verb` is the call, and `asked` what it was about, where that is not the path itself.
         """
+        parent, _, name = path.rstrip("/").rpartition("/")
+        there = self._resolved.get(parent)
+        if there is not None and there + "/" + name in self._texts:  # most are
+            return there + "/" + name
         asked = asked or path
 
         def link_at(entry: str) -> Optional[str]:
@@ -84,7 +89,6 @@ class Tree:
                 raise HungError(verb + " " + asked, self._hung[entry])
             return self._links.get(entry)
 
-        parent, _, name = path.rstrip("/").rpartition("/")
         if parent not in self._resolved:
             self._resolved[parent] = follow(parent, asked, link_at)
         return follow(name, asked, link_at, self._resolved[parent])
@@ -123,6 +127,16 @@ class Tree:
         if not absent:
             raise NotRecordedError(path)
 
+    def _add_text(self, path: str, text: str) -> bool:
+        """Add a file in a folder that has one, as most are. False: it takes more."""
+        folder, _, name = path.rpartition("/")
+        siblings = self._folders.get(folder) if folder else None
+        if siblings is None or name in _NO_NAMES or path in self._folders:
+            return False
+        self._texts[path] = text
+        siblings.append(name)
+        return True
+
     def _add(self, path: str, entry: Any) -> None:
         folder, _, name = path.rpartition("/")
         if path[:1] != "/" or name in _NO_NAMES or not (folder in self._folders or _is_folder(folder)):
@@ -130,7 +144,7 @@ class Tree:
         if entry is None:
             self._nothing.add(path)
             return
-        if isinstance(entry, str):  # most are
+        if isinstance(entry, str):
             self._texts[path] = entry
         elif _is(entry, "link", str):
             self._links[path] = entry["link"]

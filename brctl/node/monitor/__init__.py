@@ -1,13 +1,12 @@
 """Collectors: a machine -> samples of declared Series, each on its own cadence. One file each in collectors/; they are
 found by themselves."""
 
-import pkgutil
 from functools import lru_cache
-from importlib import import_module
 from typing import Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..accel import Accelerator, Meter
 from ..host import Host
+from ..host.members import members
 from ..report import Series
 from . import collectors
 from .previous import Previous
@@ -79,7 +78,6 @@ class Kind:
 
 @lru_cache(maxsize=None)
 def registry() -> Tuple[Collector, ...]:
-    """All collectors, by id: the COLLECTOR of every module in collectors/, also where that lies in a zip."""
-    names = [module.name for module in pkgutil.iter_modules(collectors.__path__)]
-    found: List[Collector] = [import_module("{}.{}".format(collectors.__name__, name)).COLLECTOR for name in names]
+    """All collectors, by id: the COLLECTOR of every module in collectors/."""
+    found: List[Collector] = members(collectors, "COLLECTOR")
     return tuple(sorted(found, key=lambda collector: collector.id))

@@ -4,7 +4,6 @@ Known are /dev/kmsg, dmesg with its times (since the boot, of the calendar, ISO)
 short-iso and json, and the files of syslog. A line of any other program is none of the kernel's, whatever it quotes.
 """
 
-import calendar
 import json
 import re
 from typing import Any, NamedTuple, Optional
@@ -18,7 +17,7 @@ _CALENDAR = re.compile(
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)? ?")
 _OF_KERNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]* kernel: (?:" + _SINCE_BOOT + ")?")
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]* [^ :\[]+(?:\[\d+\])?: ")
-_MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
+_MONTHS = {name: number for number, name in enumerate(re.findall("...", "JanFebMarAprMayJunJulAugSepOctNovDec"), 1)}
 _LEAP_YEAR = 2000
 """Of a time without a year, so that 29 February is one."""
 
@@ -69,6 +68,8 @@ def _parse_calendar(text: str) -> Optional[Record]:
 
 
 def _seconds(year: Optional[str], month: str, day: str, hour: str, minute: str, second: str) -> Optional[float]:
+    import calendar  # half as long as all else here, and a log of /dev/kmsg needs none
+
     number = _MONTHS.get(month) or (int(month) if month.isdigit() else 0)
     try:
         return float(

@@ -1,12 +1,11 @@
 """Finds the Settings and plans with them. One that breaks is refused, with the reason, and stops no other's plan."""
 
-import pkgutil
 from functools import lru_cache
-from importlib import import_module
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host
+from ..host.members import members
 from ..report import HOST, Change, Outcome
 from ..request import Request
 from . import Scene, Setting, Step, Write, journal, settings
@@ -16,9 +15,8 @@ from .places import Places, WriteError, in_words, same
 
 @lru_cache(maxsize=None)
 def registry() -> Tuple[Setting, ...]:
-    """All Settings in the order in which they are made: the SETTING of every module in settings/, also in a zip."""
-    names = [module.name for module in pkgutil.iter_modules(settings.__path__)]
-    found: List[Setting] = [import_module("{}.{}".format(settings.__name__, name)).SETTING for name in names]
+    """All Settings in the order in which they are made: the SETTING of every module in settings/."""
+    found: List[Setting] = members(settings, "SETTING")
     return tuple(sorted(found, key=lambda setting: (setting.order, setting.id)))
 
 
