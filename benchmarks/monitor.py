@@ -21,7 +21,8 @@ RUNS = 7
 MACHINE = "dgx-h100+busy"
 TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).resolve().parents[1]
-_MOCKED = """
+MOCKED_MACHINE = str(ROOT / "brctl" / "mock" / "machines" / "dgx-h100.json")
+MOCKED = """
 import json, sys, runpy
 from brctl.mock.nvml import install
 install(json.load(open({path!r}))["nvml"])
@@ -95,14 +96,13 @@ print(f"  in one thread, at {interval_s:g} s: {{whole / number * 1e3:.1f}} ms a 
 
 
 def once() -> None:
-    path = str(ROOT / "brctl" / "mock" / "machines" / "dgx-h100.json")
     brctl = (sys.executable, "-m", "brctl")
     commands = {
         "python -c pass": [sys.executable, "-c", "pass"],
         "monitor --once -o json": [*brctl, "--mock", "dgx-h100", "monitor", "--once", "-o", "json"],
         "monitor --once -o json, this host": [*brctl, "monitor", "--once", "-o", "json"],
-        "gpustat": [sys.executable, "-c", _MOCKED.format(path=path, argv=["gpustat"])],
-        "nvitop -1": [sys.executable, "-c", _MOCKED.format(path=path, argv=["nvitop", "-1"])],
+        "gpustat": [sys.executable, "-c", MOCKED.format(path=MOCKED_MACHINE, argv=["gpustat"])],
+        "nvitop -1": [sys.executable, "-c", MOCKED.format(path=MOCKED_MACHINE, argv=["nvitop", "-1"])],
     }  # fmt: skip
     found: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(RUNS):

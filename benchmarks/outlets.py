@@ -2,12 +2,15 @@
 benchmarks/outlets.py [SECONDS]`.
 
 Eight mocked GPUs at work, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is scraped every
-second. CPU of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
+second, and so is nvitop-exporter (`pip install nvitop-exporter`) over the same mock, whose load does not move then. CPU
+of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
 """
 
 import fcntl
+import importlib.util
 import os
 import pty
+import socket
 import struct
 import subprocess
 import sys
@@ -17,7 +20,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from monitor import TICKS, cpu_s, pss_mib
+from monitor import MOCKED, MOCKED_MACHINE, TICKS, cpu_s, pss_mib
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
 START_S = 6.0
@@ -38,6 +41,7 @@ def main() -> None:
 
     _tell("exporter, scraped every second", exporter, scrape)
     print(f"  /metrics has {size} bytes")
+    _rival()
     master, slave = pty.openpty()
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -53,18 +57,39 @@ def main() -> None:
     print(f"  writes {written[0] / (START_S + SECONDS):.0f} bytes a second to the terminal")
 
 
+def _rival() -> None:
+    """nvitop-exporter, where it is installed."""
+    if importlib.util.find_spec("nvitop_exporter") is None:
+        return print("nvitop-exporter is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = ["nvitop_exporter", "--bind-address", "127.0.0.1", "--port", str(port), "--interval", "1"]
+    code = MOCKED.format(path=MOCKED_MACHINE, argv=argv)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    size = 0
+
+    def scrape() -> None:
+        nonlocal size
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            size = len(answer.read())
+
+    _tell("nvitop-exporter, scraped every second", process, scrape)
+    return print(f"  /metrics has {size} bytes")
+
+
 def _tell(what: str, process: "subprocess.Popen[str] | subprocess.Popen[bytes]", each: Callable[[], None]) -> None:
     time.sleep(START_S)
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-        agent = int(file.read().split()[0])
-    before, began = (cpu_s(process.pid), cpu_s(agent)), time.monotonic()
+        pids = [process.pid, *map(int, file.read().split())]
+    before, began = [cpu_s(pid) for pid in pids], time.monotonic()
     while time.monotonic() - began < SECONDS:
         each()
         time.sleep(1)
     passed = time.monotonic() - began
-    ours, its = (cpu_s(pid) - spent for pid, spent in zip((process.pid, agent), before, strict=True))
-    memory = pss_mib(process.pid) + pss_mib(agent)
-    print(f"{what}: brctl {ours / passed:.2%}, agent {its / passed:.2%} of a core; PSS {memory:.1f} MiB")
+    shares = [f"{(cpu_s(pid) - spent) / passed:.2%}" for pid, spent in zip(pids, before, strict=True)]
+    told = " and its agent ".join(shares)
+    print(f"{what}: {told} of a core; PSS {sum(map(pss_mib, pids)):.1f} MiB", flush=True)
     process.kill()
     process.wait()
 
