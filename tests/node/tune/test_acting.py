@@ -113,7 +113,7 @@ def test_a_call_that_hangs_holds_up_no_tick(node: Node, monkeypatch: pytest.Monk
     for _ in range(3):
         node.actor.take(Tick(node.at, (), ()), began)
     node.actor.close(0.01)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 4
     hangs.set()
 
 
