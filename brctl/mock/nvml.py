@@ -84,7 +84,8 @@ Keys of a GPU, in `defaults` or in one of `gpus`:
     mig_enabled, mig_pending (bools), max_mig_devices
     mig_devices             [{"uuid": "MIG-...", "gpu_instance_id": 2, "compute_instance_id": 0, "profile": "3g.40gb",
                             "memory_total_bytes": ..., "memory_used_bytes": ..., "memory_reserved_bytes": 0,
-                            "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0}]. With MIG
+                            "multiprocessors": 60, "bar1_total_bytes": ..., "bar1_used_bytes": 0,
+                            "gpm_gpu_percent": 40, "gpm_memory_percent": 10}], the last two for GPM alone. With MIG
                             on, a real parent has no utilisation, encoder, decoder or remapped rows: write null for them
     latency_ms              5: each call on it takes so much longer
     fever_s                 120: from when the library was loaded it works harder and harder for half of so many
@@ -182,7 +183,10 @@ _MIG_DEVICE = _object(
         "memory_used_bytes": _WHOLE,
         **_INSTANCE,
     },
-    dict.fromkeys(("memory_reserved_bytes", "multiprocessors", "bar1_total_bytes", "bar1_used_bytes"), _WHOLE),
+    {
+        **dict.fromkeys(("memory_reserved_bytes", "multiprocessors", "bar1_total_bytes", "bar1_used_bytes"), _WHOLE),
+        **dict.fromkeys(("gpm_gpu_percent", "gpm_memory_percent"), _WHOLE),
+    },
 )
 _ERROR = _one_of((*CODES, HANG))
 _ANSWER = _object({"error": _ERROR}, {"after": _WHOLE, "until": _WHOLE, "probability": _NUMBER})

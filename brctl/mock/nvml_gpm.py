@@ -11,13 +11,23 @@ _SHARES = {1: ("gpu", 1.0), 2: ("gpu", 0.93), 3: ("gpu", 0.41), 5: ("gpu", 0.62)
 """By NVML_GPM_METRIC_*: of which utilisation it is what part."""
 
 
-def supports(gpu: Values) -> bool:
+def query(gpu: Values, support: Any) -> None:
+    instances = gpu.get("mig_devices") or () if gpu.get("mig_enabled") else ()
+    support._obj.isSupportedDevice = int(any(map(_supports, (gpu, *(of_instance(gpu, one) for one in instances)))))
+
+
+def of_instance(gpu: Values, device: Values) -> Values:
+    """What a sample of a MIG device is made of. NVML has no utilisation of one."""
+    return {
+        "compute_capability": gpu.get("compute_capability"),
+        "gpu_utilization_percent": device.get("gpm_gpu_percent"),
+        "memory_utilization_percent": device.get("gpm_memory_percent"),
+    }
+
+
+def _supports(gpu: Values) -> bool:
     """A GPU whose utilisation nobody tells (MIG, a guest) has no such counters here."""
     return tuple(gpu.get("compute_capability") or ()) >= _FIRST and gpu.get("gpu_utilization_percent") is not None
-
-
-def query(gpu: Values, support: Any) -> None:
-    support._obj.isSupportedDevice = int(supports(gpu))
 
 
 class Samples:
@@ -38,7 +48,7 @@ class Samples:
 
     def take(self, number: int, gpu: Values) -> None:
         self._at(number)
-        if not supports(gpu):
+        if not _supports(gpu):
             raise RefusedError(NOT_SUPPORTED)
         self._taken[number] = dict(gpu)
 

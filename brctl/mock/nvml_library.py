@@ -16,11 +16,12 @@ from .nvml_answer import (
     UNINITIALIZED,
     RefusedError,
     Values,
+    plain,
 )
 from .nvml_errors import Errors
 from .nvml_events import Event, EventSets
 from .nvml_functions import FUNCTIONS
-from .nvml_gpm import Samples
+from .nvml_gpm import Samples, of_instance
 from .nvml_lists import has_long_processes
 from .nvml_load import fever, load, working
 from .nvml_setters import SETTABLE, SETTERS, Settings, hold_clocks, with_settings
@@ -185,10 +186,20 @@ class Library:
         _give_handle(self._samples.alloc(), output)
 
     def _take_sample(self, handle: Any, sample: Any) -> None:
+        self._samples.take(_address(sample), self._suffering("nvmlGpmSampleGet", handle).now())
+
+    def _take_mig_sample(self, handle: Any, instance: Any, sample: Any) -> None:
+        gpu = self._suffering("nvmlGpmMigSampleGet", handle)
+        device = next((one for one in gpu.mig_devices if one["gpu_instance_id"] == plain(instance)), None)
+        if device is None:
+            raise RefusedError(INVALID_ARGUMENT)
+        self._samples.take(_address(sample), of_instance(gpu.values, device))
+
+    def _suffering(self, name: str, handle: Any) -> "_Gpu":
         gpu, _ = self._at(handle)
         gpu.called()
-        gpu.errors.suffer("nvmlGpmSampleGet")
-        self._samples.take(_address(sample), gpu.now())
+        gpu.errors.suffer(name)
+        return gpu
 
     def _compare_samples(self, asked: Any) -> None:
         self._samples.compare(asked._obj, _address(asked._obj.sample1), _address(asked._obj.sample2))
@@ -318,5 +329,6 @@ OF_THE_LIBRARY: Dict[str, Callable[..., None]] = {
     "nvmlGpmSampleAlloc": Library._alloc_sample,
     "nvmlGpmSampleFree": Library._free_sample,
     "nvmlGpmSampleGet": Library._take_sample,
+    "nvmlGpmMigSampleGet": Library._take_mig_sample,
 }
 """What takes no handle of a GPU alone."""

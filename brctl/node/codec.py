@@ -108,7 +108,8 @@ def _object_decoder(kind: Any) -> Callable[[Any], Any]:
         if type(plain) is not dict:
             raise _MisfitError("an object is expected")
         if not fields:  # the first of its kind: most commands see few of all kinds
-            fields.update((name, _decoder(hint, kind.__module__)) for name, hint in kind.__annotations__.items())
+            # At one stroke: another thread may decode its first too, and must not find half of them.
+            fields.update({name: _decoder(hint, kind.__module__) for name, hint in kind.__annotations__.items()})
         if not (needed <= plain.keys() <= fields.keys()):
             unknown, missing = (
                 sorted(set(plain) - set(fields)),

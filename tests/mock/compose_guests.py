@@ -72,6 +72,8 @@ def _mig_device(
         "bar1_total_bytes": bar1 * MIB,
         "bar1_used_bytes": 0,
         "multiprocessors": processors,
+        "gpm_gpu_percent": 0,
+        "gpm_memory_percent": 0,
     }
 
 

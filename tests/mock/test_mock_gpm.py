@@ -54,3 +54,22 @@ def test_a_part_before_hopper_has_none(dgx_h100_nvml: Dict[str, Any]) -> None:
     assert pynvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice == 0
     with pytest.raises(pynvml.NVMLError_NotSupported):
         pynvml.nvmlGpmSampleGet(handle, pynvml.nvmlGpmSampleAlloc())
+
+
+def test_a_mig_instance_is_sampled_by_its_number(dgx_h100_nvml: Dict[str, Any]) -> None:
+    device = {"uuid": "MIG-1b2c3d4e-0000-4000-8000-0123456789ab", "gpu_instance_id": 2, "compute_instance_id": 0}
+    device = {**device, "profile": "3g.40gb", "memory_total_bytes": 4096, "memory_used_bytes": 0, "gpm_gpu_percent": 40}
+    gpu = dgx_h100_nvml["gpus"][0]
+    gpu.update(mig_enabled=True, mig_devices=[device], gpu_utilization_percent=None)
+    install(dgx_h100_nvml)
+    pynvml.nvmlInit()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+    assert pynvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice == 1
+    first, second = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
+    for sample in (first, second):
+        pynvml.nvmlGpmMigSampleGet(handle, 2, sample)
+    assert compared(first, second, 1).metrics[0].value == 40
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlGpmMigSampleGet(handle, 3, first)
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlGpmSampleGet(handle, first)

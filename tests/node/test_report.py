@@ -1,8 +1,10 @@
 import json
-from typing import Any, Dict
+import threading
+from typing import Any, Dict, List, NamedTuple
 
 import pytest
 
+from brctl.node import codec
 from brctl.node.codec import InvalidReportError, decode, dumps, encode, loads
 from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
 from brctl.node.report import (
@@ -54,6 +56,26 @@ def test_absent_is_null_and_not_zero() -> None:
     assert plain["inventory"]["memory"]["swap_total_bytes"] == 0
     assert plain["findings"][0]["status"] == "crit"
     assert plain["schema_version"] == SCHEMA_VERSION
+
+
+def test_two_threads_may_decode_the_first_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pair(NamedTuple):
+        first: int
+        second: str
+
+    made, here = codec._decoder, threading.current_thread()
+
+    def in_between(kind: Any, module: str) -> Any:
+        if threading.current_thread() is here and kind is str:  # another one comes when half of the fields are known
+            other = threading.Thread(target=lambda: found.append(decode(Pair, {"first": 1, "second": "2"})))
+            other.start()
+            other.join()
+        return made(kind, module)
+
+    found: List[Pair] = []
+    monkeypatch.setattr(codec, "_decoder", in_between)
+    assert decode(Pair, {"first": 3, "second": "4"}) == (3, "4")
+    assert found == [(1, "2")]
 
 
 def test_later_fields_may_be_missing() -> None:

@@ -69,8 +69,8 @@ class Meter(Protocol):
 
     def link_errors(self) -> "GpuLinkErrorSums": ...
 
-    def profile(self) -> "Optional[GpuProfile]":
-        """None where the part has no such counters, and at the first look."""
+    def profile(self, gpu_instance: Optional[int] = None) -> "Optional[GpuProfile]":
+        """Of the whole GPU, or of one MIG instance; None where it has no such counters, and at the first look."""
 
     def xids(self) -> Optional[Tuple[int, ...]]:
         """The errors that the driver reported since the last look, each with its number, in their order; None where

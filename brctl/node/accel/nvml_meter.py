@@ -3,7 +3,7 @@
 Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there are counters.
 """
 
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 from . import AcceleratorError
@@ -47,7 +47,8 @@ class NvmlMeter:
         self._link_errors = Batch(calls, [(field, link) for field in _LINK_ERRORS for link in links])
         self._links = len(links)
         self._events: Any = None
-        self._gpm: List[Any] = []
+        self._gpm: Dict[Tuple[int, ...], Tuple[Any, Any]] = {}
+        """Of the GPU, and of each MIG instance: the last sample, and where the next one goes."""
         self._reasons: Optional[Tuple[str, ...]] = None
 
     def activity(self) -> GpuActivity:
@@ -108,13 +109,14 @@ class NvmlMeter:
             self._calls.read(_REGISTER, by=self._register)
         return None if self._events is None else tuple(self._waiting())
 
-    def profile(self) -> Optional[GpuProfile]:
+    def profile(self, gpu_instance: Optional[int] = None) -> Optional[GpuProfile]:
         """None at the first look, which has nothing to compare with."""
         calls, name = self._calls, "nvmlGpmMetricsGet"
+        instance = () if gpu_instance is None else (gpu_instance,)
         support = calls.read("nvmlGpmQueryDeviceSupport")
-        if not support or not support.isSupportedDevice or (name,) in calls.refused:
+        if not support or not support.isSupportedDevice or (name, *instance) in calls.refused:
             return None
-        values = calls.read(name, by=self._compare)
+        values = calls.read(name, *instance, by=self._compare)
         return GpuProfile(*values) if values else None
 
     def _register(self, handle: Any) -> None:
@@ -143,15 +145,14 @@ class NvmlMeter:
     def _next(self, _: Any) -> Any:
         return self._calls.pynvml.nvmlEventSetWait_v2(self._events, 0)
 
-    def _compare(self, handle: Any) -> Optional[Tuple[Optional[float], ...]]:
+    def _compare(self, handle: Any, *instance: int) -> Optional[Tuple[Optional[float], ...]]:
         pynvml = self._calls.pynvml
-        first = not self._gpm
-        if first:
-            self._gpm = [pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()]
-        pynvml.nvmlGpmSampleGet(handle, self._gpm[1])
-        before, now = self._gpm
-        self._gpm = [now, before]
-        if first:
+        if instance not in self._gpm:
+            self._gpm[instance] = None, pynvml.nvmlGpmSampleAlloc()
+        before, now = self._gpm[instance]
+        (pynvml.nvmlGpmMigSampleGet if instance else pynvml.nvmlGpmSampleGet)(handle, *instance, now)
+        self._gpm[instance] = now, before or pynvml.nvmlGpmSampleAlloc()
+        if before is None:
             return None
         asked = pynvml.c_nvmlGpmMetricsGet_t()
         asked.version, asked.numMetrics = pynvml.NVML_GPM_METRICS_GET_VERSION, len(_GPM_METRICS)

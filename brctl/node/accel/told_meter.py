@@ -36,7 +36,7 @@ class ToldMeter:
     def link_errors(self) -> GpuLinkErrorSums:
         return blank(GpuLinkErrorSums)
 
-    def profile(self) -> Optional[GpuProfile]:
+    def profile(self, gpu_instance: Optional[int] = None) -> Optional[GpuProfile]:  # noqa: ARG002
         return None
 
     def xids(self) -> Optional[Tuple[int, ...]]:

@@ -33,6 +33,7 @@ class Local:
 
     def __init__(self) -> None:
         self._libraries: Tuple[Library, ...] = ()
+        self._loading = threading.Lock()
         self._kept = measure.KeptFiles()
         self._ethtool = measure.Ethtool()
 
@@ -143,8 +144,8 @@ class Local:
             _running.discard(process.pid)
 
     def accelerators(self) -> Tuple[Library, ...]:
-        if not self._libraries:
-            self._libraries = libraries(self.run)
+        with self._loading:  # each request has a thread of its own
+            self._libraries = self._libraries or libraries(self.run)
         return self._libraries
 
 

@@ -30,6 +30,7 @@ answered to each call when this was recorded, or its `error`, and after how many
 
 import errno
 import re
+import threading
 from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ..accel import Library, libraries
@@ -78,6 +79,7 @@ class Machine:
         self.recorded: bool = plain["recorded"]
         self._load_accelerators = load_accelerators
         self._libraries: Tuple[Library, ...] = ()
+        self._loading = threading.Lock()
         self._overlay = overlay
         self._partial: bool = plain.get("partial", False)
         self._space: Mapping[str, Sequence[int]] = plain.get("space", {})
@@ -185,9 +187,10 @@ class Machine:
         return answer
 
     def accelerators(self) -> Tuple[Library, ...]:
-        if not self._libraries:
-            self._load_accelerators()
-            self._libraries = libraries(self.run)
+        with self._loading:  # each request has a thread of its own
+            if not self._libraries:
+                self._load_accelerators()
+                self._libraries = libraries(self.run)
         return self._libraries
 
 

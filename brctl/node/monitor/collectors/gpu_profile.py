@@ -8,16 +8,15 @@ from ..previous import Previous
 
 _made = Kind("gpu-profile", GPU_LABELS)
 _GPM = "nvmlGpmMetricsGet"
-_SHARES = {
-    name: _made.gauge("gpu_{}".format(series), "ratio", text, _GPM)
-    for name, series, text in (
-        ("graphics_engine_ratio", "graphics_engine_active_ratio", "Part of the time in which it computed or drew."),
-        ("sm_ratio", "sm_active_ratio", "Part of the SMs that were at work."),
-        ("sm_occupancy_ratio", "sm_occupancy_ratio", "Warps at work, of those that there could be."),
-        ("tensor_ratio", "tensor_active_ratio", "Part of the time in which tensor cores worked."),
-        ("memory_bandwidth_ratio", "memory_bandwidth_ratio", "Bandwidth of its memory in use."),
-    )
-}
+SHARES = (
+    ("graphics_engine_ratio", "graphics_engine_active_ratio", "Part of the time in which it computed or drew."),
+    ("sm_ratio", "sm_active_ratio", "Part of the SMs that were at work."),
+    ("sm_occupancy_ratio", "sm_occupancy_ratio", "Warps at work, of those that there could be."),
+    ("tensor_ratio", "tensor_active_ratio", "Part of the time in which tensor cores worked."),
+    ("memory_bandwidth_ratio", "memory_bandwidth_ratio", "Bandwidth of its memory in use."),
+)
+"""Field of GpuProfile, end of the Series' name, help."""
+_SHARES = {name: _made.gauge("gpu_" + series, "ratio", text, _GPM) for name, series, text in SHARES}
 
 
 def run(gpu: WatchedGpu, _: Previous) -> Readings:
