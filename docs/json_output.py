@@ -113,7 +113,8 @@ Made from the types in brctl/node by `python docs/generate.py`; the same as a JS
   of the GPUs' utilisation; `stragglers`, one [Straggler](#straggler) a GPU that lags behind.
 
 `monitor --output jsonl` prints a line a node and tick: `schema_version`, `node`, `time`, `mock`, `errors`, `notes`, and
-`samples`, which are objects of `series`, `labels` (an object), `value`, `state` and `at`.
+`samples`, which are objects of `series`, `labels` (an object), `value`, `state` and `at`. `xids` has an object for each
+Xid of a GPU that came since the line before: `gpu`, `uuid`, `xid`, `times`, `last_seen`.
 
 Within a schema version fields are added, never removed or changed.
 `null` means that this machine has no such thing or that the part does not support it; it is never written as 0. What

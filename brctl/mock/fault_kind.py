@@ -23,8 +23,6 @@ class Kind(NamedTuple):
     per_second: Mapping[str, int] = {}
     errors: Mapping[str, str] = {}
     """As the key `errors` of nvml.py: the GPU's, of the kind `driver` the library's."""
-    xid: int = 0
-    """An event of NVML, when the fault is there from the start."""
     files: Mapping[str, Union[str, int]] = {}
     """What is read there: a text, or an errno."""
     statistics: Mapping[str, int] = {}
@@ -34,7 +32,7 @@ class Kind(NamedTuple):
     grows: Mapping[str, int] = {}
     """Counters that are files, and how much they grow in a second."""
     log: Tuple[str, ...] = ()
-    """Records in the kernel log."""
+    """Records in the kernel log. An Xid there is an event of NVML too, when the fault is there from the start."""
 
 
 def more(key: str, number: int) -> Mapping[str, Callable[[Values], int]]:

@@ -154,7 +154,6 @@ KINDS: Tuple[Kind, ...] = (
         "gpu",
         "it has fallen off the bus: lost, its PCIe link dead, Xid 79 in the kernel log and as an event",
         errors=_LOST,
-        xid=79,
         files={_LINK_SPEED: "Unknown\n", _LINK_WIDTH: "63\n"},
         log=(
             "NVRM: GPU at PCI:{bus}: {uuid}",

@@ -8,6 +8,8 @@ from .faults import BUSY, KERNEL_LOG, UNSUPPORTED, Change, Fault
 
 _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
+_XID = re.compile(r"Xid \(PCI:[^)]*\): (\d+)")
+"""What the kernel log tells, the driver tells as an event too."""
 _EMPTY = {"nvlinks_down": (), "latency_ms": 0, "fever_s": 0}
 """Keys that a GPU need not have where there is nothing to say."""
 
@@ -165,8 +167,9 @@ class _Harm:
         values, growing = self._values()
         if not (growing or self.fault.after):
             own.update(values)
-        if self._kind.xid and not self.fault.after:
-            own["xids"] = [*(self._gpu.get("xids") or ()), {"xid": self._kind.xid, "after_s": 0}]
+        events = [{"xid": int(number), "after_s": 0} for line in self._kind.log for number in _XID.findall(line)]
+        if events and not self.fault.after:
+            own["xids"] = [*(self._gpu.get("xids") or ()), *events]
 
     def _values(self) -> Tuple[Dict[str, Any], Dict[str, int]]:
         """What becomes of the GPU's values, and how much is added to them in a second."""

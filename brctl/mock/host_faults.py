@@ -23,7 +23,6 @@ HOST_KINDS: Tuple[Kind, ...] = (
         "gpu",
         "the PCIe port above it lost it: a fatal AER error there, then Xid 79",
         errors=_LOST,
-        xid=79,
         log=(
             "pcieport {port}: AER: Uncorrected (Fatal) error received: {port}",
             "pcieport {port}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)",

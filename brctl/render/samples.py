@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from ..fleet.balance import balance, stragglers
+from ..fleet.xid_events import XidEvents
 from ..node.codec import encode
 from ..node.report import SCHEMA_VERSION, Report, Sample
 from .data import dump, reports
@@ -49,6 +50,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._xids = XidEvents()
         self._texts: dict[str, dict[int, tuple[Sample, str]]] = {}
         """By node, and by the sample's address, which says nothing unless it is the same sample."""
 
@@ -61,6 +63,7 @@ class Lines:
                 "mock": encode(report.mock),
                 "errors": encode(report.errors),
                 "notes": encode(report.notes),
+                "xids": encode(self._xids.of(report)),
             }
             samples = ",".join(self._samples(report))
             yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'

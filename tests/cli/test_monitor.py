@@ -288,3 +288,13 @@ def test_many_nodes_in_one_stream() -> None:
         for node, found in last.items()
     }
     assert ups == {"n1": 8, "n2": 7, "n3": 8}
+
+
+def test_an_xid_is_in_the_line_after_it_came_and_in_no_other(brctl: Callable[..., Any]) -> None:
+    machine = "dgx-h100+gpu3-memory-error+gpu5-gsp-timeout"
+    result = brctl("-q", "--mock", machine, "monitor", "--interval", "100ms", "--for", "250ms", "-o", "jsonl")
+    found = [one for line in result.out.splitlines() for one in json.loads(line)["xids"]]
+    assert sorted((one["gpu"], one["xid"], one["times"]) for one in found) == [
+        ("3", 48, 1), ("3", 63, 1), ("3", 94, 1), ("3", 154, 1), ("5", 119, 2),
+    ]  # fmt: skip
+    assert all(set(one) == {"gpu", "uuid", "xid", "times", "last_seen"} for one in found)
