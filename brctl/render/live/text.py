@@ -10,8 +10,9 @@ from rich.console import Console
 
 from ...node.report import Report
 from .frame import Scene
-from .ink import Cell, Ink, ink, joined, laid_out
+from .ink import Cell, Ink, ink, joined
 from .items import Section
+from .layout import laid_out
 from .view import View, arranged
 from .watch import Watch
 
@@ -65,8 +66,8 @@ def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
         [cells[place] for place in kept if place < len(cells)]
         for cells in (item.cells() for item in arranged(View(), section))
     ]
-    lines, hidden = laid_out(columns, rows, width)
-    for line in lines:
+    table = laid_out(columns, rows, width, pen.cut)
+    for line in (table.titles, *(line for row in table.rows for line in row)):
         yield pen.paint(line, width).rstrip()
-    if hidden:
-        yield from _wrapped([Cell(f"not shown at {width} columns: {', '.join(hidden)}")], width, pen)
+    if table.hidden:
+        yield from _wrapped([Cell(f"not shown at {width} columns: {', '.join(table.hidden)}")], width, pen)
