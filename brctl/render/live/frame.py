@@ -186,9 +186,19 @@ def _page(section: Section, items: Sequence[Item], cursor: int, width: int, room
         first = cursor // rows * rows
         table = laid_out(section.columns, [item.cells() for item in items[first : first + rows]], width, ink.cut)
         fits = sum(tall <= lines - folds for tall in accumulate(map(len, table.rows)))
-        if fits == len(table.rows) or rows == 1:
+        if fits == len(table.rows):
             return first, table
+        if rows == 1:  # it alone is taller
+            return first, table._replace(rows=[_cut(table.rows[0], lines, width, ink)])
         rows = max(1, fits)
+
+
+def _cut(row: Sequence[Line], lines: int, width: int, ink: Ink) -> Sequence[Line]:
+    """The first lines of a row; the last says that it goes on."""
+    *before, end = row[lines - 1]
+    room = max(0, width - len(ink.cut) - 1 - sum(_cells(cell.text) for cell in before))
+    text = end.text if _cells(end.text) <= room else set_cell_size(end.text, room)
+    return [*row[: lines - 1], [*before, end._replace(text=text), Cell(f" {ink.cut}", "dim")]]
 
 
 def _title(

@@ -11,7 +11,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from .ink import Cell, Column, Drawing, Line, Row, joined
 
 _WRONG = ("warn", "crit")
-_BESIDE = 20
+_BESIDE = 24
 """Cells that the end of a row must have beside the rest of it to go on there in more lines; else it goes on below."""
 _BELOW = "  "
 _LEAST = 10

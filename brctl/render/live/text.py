@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from ...node.report import Report
+from ..terminal import columns
 from .frame import Scene
 from .ink import Cell, Ink, ink, joined
 from .items import Section
 from .layout import laid_out
+from .screen import UNKNOWN_SIZE
 from .view import View, arranged
 from .watch import Watch
 
@@ -28,7 +30,7 @@ class Printer:
 
     def __init__(self, interval_s: float) -> None:
         console = Console()
-        self._width = console.width if console.is_terminal else _PIPE_COLUMNS
+        self._width = columns(console) or UNKNOWN_SIZE[0] if console.is_terminal else _PIPE_COLUMNS
         self._ink = ink(Console(no_color=True, force_terminal=False), sys.stdout.encoding)
         self._watch = Watch(interval_s)
         self._ticks = 0

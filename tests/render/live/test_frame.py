@@ -425,6 +425,13 @@ def test_the_keys_are_readable_at_40_columns(busy: Make, pen: Ink) -> None:
     assert "/ filter: words that a row must have; Enter keeps it, Esc drops it p Space" in told
 
 
+def test_a_row_that_is_taller_than_its_table_says_that_it_goes_on(busy: Make, pen: Ink) -> None:
+    report = busy(1, "gpu001", **{"gpu_up/0/GPU-0": 0.0})
+    watch = _watch([report._replace(notes=("GPU 0: nvmlDeviceGetHandleByIndex_v2: GPU is lost",))])
+    assert _lines(watch, pen, width=40, height=6)[3:5] == ["  0  LOST", "     nvmlDeviceGetHandleByIndex_v2: GP …"]
+    assert _lines(watch, pen, width=40, height=5)[3:4] == ["  0  LOST …"]
+
+
 def test_each_row_of_several_lines_is_on_the_page_with_the_cursor(busy: Make, pen: Ink) -> None:
     downs: dict[str, float] = {f"gpu_up/{gpu}/GPU-{gpu}": 0.0 for gpu in range(8)}
     notes = tuple(f"GPU {gpu}: nvmlDeviceGetHandleByIndex_v2: GPU is lost" for gpu in range(8))
