@@ -27,6 +27,8 @@ class Value(NamedTuple):
     text: str
     odd: Status = Status.WARN
     """How bad it is where most others are not so: as bad as the node's own checks say of it."""
+    lacks: bool = False
+    """It is out of use: one that is in use is not wrong for that."""
 
 
 class Trait(NamedTuple):
@@ -124,9 +126,9 @@ def _speed(seen: Inventory, found: Sequence[ports.Port]) -> Iterator[Value]:
     booting = seen.kernel is not None and seen.kernel.uptime_s < BOOT_GRACE.default
     for port in found:
         if port.fault == ports.DOWN:
-            yield Value(port.subject, port.fault, port.fault)
+            yield Value(port.subject, port.fault, port.fault, lacks=True)
         elif port.fault:
-            yield from () if booting else (Value(port.subject, port.fault, port.fault, Status.CRIT),)
+            yield from () if booting else (Value(port.subject, port.fault, port.fault, Status.CRIT, lacks=True),)
         elif port.speed_mbps:
             yield Value(port.subject, port.speed_mbps, rate(port.speed_mbps))
 

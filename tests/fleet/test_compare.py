@@ -146,6 +146,16 @@ def test_no_link_is_as_bad_as_the_nodes_own_checks_have_it(odd: Odd) -> None:
     assert len(odd(lambda it: _booted(600)(gone(it)))) == 1
 
 
+@pytest.mark.parametrize("carrier", [False, None])
+def test_a_link_that_most_others_lack_is_only_noted(look: Look, carrier: "bool | None") -> None:
+    reports = [look(f"gpu{i:03}") for i in range(1, 5)]
+    gone = _nic("ens1np0", carrier=carrier, speed_mbps=None)
+    reports[:3] = [report._replace(inventory=gone(_seen(report))) for report in reports[:3]]
+    found = against_fleet([Member(report, "compute") for report in reports])[3].findings
+    (noted,) = [it for it in found if it.check == "fleet-nic-speed"]
+    assert (noted.status, noted.subject.name, noted.remedy) == (Status.INFO, "ens1np0", None)
+
+
 def test_a_port_that_is_lent_to_a_pod_is_not_missing(odd: Odd) -> None:
     assert odd(_lent) == []
 
