@@ -29,7 +29,8 @@ begins anew; after a day an alert without values ends. Nor is a value one that n
 restart.
 
 Prometheus evaluates the same conditions; what it cannot say is left to `brctl monitor`: `min_samples`, and that a value
-that is missing ends nothing (it ends at once there, `keep_firing_for` apart).
+that is missing ends nothing (it ends at once there, `keep_firing_for` apart). What `overrides` of the config say of
+some nodes is there a rule of its own, with these as its label `nodes`.
 
 ## In the config
 

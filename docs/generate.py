@@ -34,9 +34,10 @@ _FLEET_HEAD = """\
 
 Where `node-manager check` looks at several nodes, those that should be alike are compared: nodes of the same declared
 hardware, else of the same role, else of names that differ in their numbers alone. What a strict majority has is usual,
-and a node that differs is a `warn`; where the config declares a range or a pattern that it fits, an `info`. What the
-config declares exactly, and what a node's own check already found, is not told twice. Without a majority the
-difference is an `info` on all. Interfaces are compared by name.
+and a node that differs is a `warn`; a `crit` where an interface has no link, but not just after a boot; an `info` where
+the config declares a range or a pattern that it fits, or where it has a link that most others lack. What the config
+declares exactly, and what a node's own check already found, is not told twice. Without a majority the difference is an
+`info` on all. Interfaces are compared by name.
 
 | check | is true when it passes | read from |
 |---|---|---|"""

@@ -5,27 +5,40 @@ from __future__ import annotations
 import difflib
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from .common import FORMS, MORE_FORMS, common, completion
+from .common import FORMS, MORE_FORMS, Common, common, completion
 from .errors import INCOMPLETE, CommandError
 from .node_manager import FAIL_ON, STRICT, FailOn
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
+    from ..node.diagnose import Earlier
     from ..node.report import Report
     from ..saved import Saved
 
 STDIN = "-"
+_FELL = "warning: {} {} less than in {}, and not judged: the driver was loaded anew, or FILE is the earlier one"
 
 
 def log(
     ctx: typer.Context,
     file: str = typer.Argument(
         metavar="FILE|-", help="- is stdin; also packed with gzip or xz.", autocompletion=completion("files")
+    ),
+    baseline: str | None = typer.Option(
+        None,
+        "--baseline",
+        metavar="FILE",
+        help="The same output, saved earlier: what has grown since is judged. With --apart.",
+        autocompletion=completion("files"),
+    ),
+    apart: str | None = typer.Option(
+        None, "--apart", metavar="TIME", help="Between --baseline and FILE: files do not tell when they were printed."
     ),
     fail_on: FailOn | None = FAIL_ON,
     strict: bool = STRICT,
@@ -44,7 +57,9 @@ def log(
     if given.nodes is not None:
         raise CommandError("--nodes: `diagnose log` judges a file", "`brctl diagnose run --nodes` asks nodes")
     config = opened(given)
-    report = _judged(_read(file), "stdin" if file == STDIN else Path(file).name, config, given.as_node)
+    name = "stdin" if file == STDIN else Path(file).name
+    saved, earlier = _since(given, _read(file), file, baseline, apart)
+    report = _judged(saved, earlier, name, config, given.as_node)
     declared = config.node(given.as_node).diagnose.fail_on if config else "warn"
     render.diagnosis([report], form, given.quiet, given.verbose, command="diagnose log")
     code = exit_code([report], fail_on.value if fail_on else declared, strict)
@@ -119,7 +134,32 @@ def _read(file: str) -> Saved:
         raise CommandError(f"cannot read {label}: {error.strerror or error}", None, INCOMPLETE) from None
 
 
-def _judged(saved: Saved, name: str, config: Config | None, as_node: str | None) -> Report:
+def _since(
+    given: Common, saved: Saved, file: str, baseline: str | None, apart: str | None
+) -> tuple[Saved, Sequence[Earlier]]:
+    """With what was saved before, if it is given. Raises CommandError."""
+    from ..saved.growth import compared, fallen
+    from ..saved.stream import UnreadableError
+    from .session import seconds
+
+    if baseline is None and apart is None:
+        return saved, ()
+    if baseline is None or apart is None:
+        raise CommandError("--baseline and --apart belong together", "for example: --baseline before.txt --apart 10m")
+    if file == baseline == STDIN:
+        raise CommandError("--baseline -: stdin is FILE already")
+    name = "stdin" if baseline == STDIN else Path(baseline).name
+    try:
+        later, earlier = compared(saved, _read(baseline), seconds("--apart", apart), name)
+    except UnreadableError as error:
+        raise CommandError(f"--baseline {baseline} {error}", error.hint) from None
+    count = fallen(later.seen, earlier.seen)
+    if count:
+        given.warn(_FELL.format(count, "counter is" if count == 1 else "counters are", name))
+    return later, (earlier,)
+
+
+def _judged(saved: Saved, earlier: Sequence[Earlier], name: str, config: Config | None, as_node: str | None) -> Report:
     from ..node.diagnose import engine
     from ..node.report import Report
     from .fleet import target
@@ -130,5 +170,5 @@ def _judged(saved: Saved, name: str, config: Config | None, as_node: str | None)
     wanted = target(as_node or name, config)
     chosen = [check for check in engine.registry() if saved.tells(check)]
     expected = wanted.expected._replace(nics=wanted.expected.nics or saved.expected.nics)
-    findings = engine.run(saved.seen, expected, wanted.overrides, chosen)
-    return Report(as_node or name, began, time.monotonic() - clock, inventory=saved.seen, findings=findings)
+    findings = engine.run(saved.seen, expected, wanted.overrides, chosen, earlier)
+    return Report(as_node or name, began, time.monotonic() - clock, inventory=saved.told, findings=findings)

@@ -104,9 +104,9 @@ class FleetSession(NamedTuple):
         done = failed = 0
         for batch in self.plan.batches(orders):
             try:
-                with ProgressLine(self.common.quiet) as tell:
+                with ProgressLine(self.common.quiet, self.common.verbose) as tell:
                     on_tick = _counted(tell, len(orders), done, failed)
-                    reports = ask_all(batch, self.transport, patient, on_tick=on_tick)
+                    reports = ask_all(batch, self.transport, patient, on_report=tell.hear, on_tick=on_tick)
             except InterruptedRunError as interrupted:
                 yield [*interrupted.reports, *map(_not_asked, orders[done + len(batch) :])]
                 return

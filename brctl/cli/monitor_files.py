@@ -21,16 +21,14 @@ def rules(
 ) -> None:
     """Print Prometheus rules for what is exported: the alerts of the config, and what dashboards need."""
     from .. import render
-    from ..config.alerts import alerting
+    from ..config.alerts import of_all_nodes
     from ..render.rules import text
     from .session import opened
 
     given = common(ctx)
     given.form("yaml")
     config = opened(given)
-    if config and any(override.alerting for override in config.settings.overrides):
-        given.warn("warning: what `overrides` say of alerting is left out: one file is for all nodes")
-    render.plain(text(runbooks, alerting(config.node(None) if config else None).rules))
+    render.plain(text(runbooks, of_all_nodes(config) if config else None))
 
 
 def dashboard(ctx: typer.Context) -> None:

@@ -1,15 +1,15 @@
 """What `alerting` of the config comes to for one node: rules, and what their actions need."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ..node.alert_facts import Label, Rule, Severity, Sink
+from ..node.alert_facts import Label, Matcher, Rule, Severity, Sink
 from ..node.monitor.alert_rules import DEFAULTS
 from ..node.report import Series
 from .mistake import Mistake
 from .models import Alert
-from .nodes import nearest_or
+from .nodes import fold_all, nearest_or
 from .resolve import Config, Node
 from .source import Loc
 from .units import Amount, RefusedError
@@ -41,6 +41,43 @@ def alerting(node: Node | None) -> Alerting:
     order = {name: i for i, name in enumerate(_DEFAULTS)}
     rules = sorted((*own, *theirs), key=lambda rule: order.get(rule.id, len(order)))
     return Alerting(tuple(rules), tuple(sinks))
+
+
+def of_all_nodes(config: Config) -> tuple[Rule, ...]:
+    """The rules of a whole cluster in one list: where `overrides` say otherwise of some nodes, a rule is there once
+    for these, which its label `nodes` names, and once for all others. What only `brctl monitor` does is not told apart.
+    """
+    by_layers: dict[object, list[str]] = {}
+    for node in config.nodes:
+        by_layers.setdefault(config.layers_of.get(node, ()), []).append(node)
+    usual = _told_outside(config, None)
+    differing: dict[str, dict[Rule | None, list[str]]] = {}
+    for names in by_layers.values():
+        there = _told_outside(config, names[0])
+        for name in {**usual, **there}:
+            if there.get(name) != usual.get(name):
+                differing.setdefault(name, {}).setdefault(there.get(name), []).extend(names)
+    found: list[Rule] = []
+    for name in dict.fromkeys((*usual, *differing)):
+        others = differing.get(name, {})
+        found += [_but(usual[name], others)] if name in usual else []
+        found += [_only(rule, nodes) for rule, nodes in others.items() if rule]
+    return tuple(found)
+
+
+def _told_outside(config: Config, node: str | None) -> dict[str, Rule]:
+    """What Prometheus can be told of a node's rules."""
+    return {rule.id: rule._replace(action="log", min_samples=1) for rule in alerting(config.node(node)).rules}
+
+
+def _but(rule: Rule, others: Mapping[Rule | None, list[str]]) -> Rule:
+    nodes = tuple(node for names in others.values() for node in names)
+    return rule._replace(only=(*rule.only, Matcher("node", nodes, other=True))) if nodes else rule
+
+
+def _only(rule: Rule, nodes: Sequence[str]) -> Rule:
+    label = Label("nodes", fold_all(nodes))
+    return rule._replace(only=(*rule.only, Matcher("node", tuple(nodes))), labels=(*rule.labels, label))
 
 
 def rule_id(name: str) -> str:

@@ -37,6 +37,8 @@ class _Part(NamedTuple):
     comparison: Comparison | None
     """None for a part that only one node has."""
     texts: Mapping[Hashable, str]
+    lacking: frozenset[Hashable]
+    """Those of the values that say that it is out of use."""
     nodes: int
     kin: str
 
@@ -85,7 +87,8 @@ def _parts(kin: str, members: Sequence[Member], read: Sequence[Sequence[Value]])
 
 def _part(kin: str, found: Sequence[tuple[Subject, Value]]) -> _Part:
     texts = {value.value: value.text for _, value in found}
-    return _Part(compare([(node, value.value) for node, value in found]), texts, len(found), kin)
+    lacking = frozenset(value.value for _, value in found if value.lacks)
+    return _Part(compare([(node, value.value) for node, value in found]), texts, lacking, len(found), kin)
 
 
 def _judged(trait: Trait, member: Member, values: Sequence[Value], parts: Mapping[Subject, _Part]) -> Sequence[Finding]:
@@ -99,8 +102,9 @@ def _judged(trait: Trait, member: Member, values: Sequence[Value], parts: Mappin
 
 
 def _told(trait: Trait, report: Report, subject: Subject) -> bool:
-    """Whether the node's own check already found this part, or any part of the host, to be bad."""
-    own = [finding for finding in report.findings if finding.check == trait.judged_by and finding.status in _BAD]
+    """Whether the node's own checks already found this part, or any part of the host, to be bad."""
+    judges = (trait.judged_by, trait.judged_too)
+    own = [finding for finding in report.findings if finding.check in judges and finding.status in _BAD]
     return any(subject == HOST or finding.subject in (HOST, subject) for finding in own)
 
 
@@ -116,14 +120,15 @@ def _odd(trait: Trait, member: Member, value: Value, part: _Part) -> Iterator[Fi
         return
     common = part.texts[comparison.common.value]
     others = f"{len(comparison.common.subjects)} of {part.nodes} nodes of {part.kin}"
-    status = Status.INFO if trait.declared(member.expected) else Status.WARN
+    more = comparison.common.value in part.lacking and not value.lacks
+    status = Status.INFO if more or trait.declared(member.expected) else value.odd
     yield Finding(
         trait.check,
         status,
         value.subject,
         f"{name}{value.text}; {others}: {common}",
         (Evidence(value.subject.name, value.text, trait.source), Evidence(others, common, trait.source)),
-        trait.remedy if status is Status.WARN else None,
+        None if status is Status.INFO else trait.remedy,
         fold=f"{trait.check} {status.value} {value.subject.name} {value.text}",
     )
 

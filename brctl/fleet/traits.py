@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, NamedTuple
 
 from ..node import ports
+from ..node.diagnose.hosts import BOOT_GRACE
 from ..node.facts import Gpu, Inventory
-from ..node.report import HOST, Subject
+from ..node.report import HOST, Status, Subject
 from ..node.request import Expected, ExpectedAccelerator, ExpectedNics
 from ..node.units import rate
 
@@ -24,6 +25,10 @@ class Value(NamedTuple):
     subject: Subject
     value: Hashable
     text: str
+    odd: Status = Status.WARN
+    """How bad it is where most others are not so: as bad as the node's own checks say of it."""
+    lacks: bool = False
+    """It is out of use: one that is in use is not wrong for that."""
 
 
 class Trait(NamedTuple):
@@ -37,6 +42,8 @@ class Trait(NamedTuple):
     remedy: str
     judged_by: str | None = None
     """The node's own check of the same. What that one found bad is not told twice."""
+    judged_too: str | None = None
+    """Another of the node's checks that may have found the same part bad."""
     declared: Callable[[Expected], Any] = lambda _: None
     """The range that the config allows: what is odd within it is only noted."""
     exact: Callable[[Expected], Any] = lambda _: None
@@ -104,7 +111,8 @@ def _of_gpus(read: Callable[[Gpu], str | None], form: str) -> Callable[[Inventor
 
 
 def _nic_count(seen: Inventory, found: Sequence[ports.Port]) -> Iterable[Value]:
-    return () if seen.nics is None else _host(len(found), f"{len(found)} interfaces")
+    """Not of a node that has lent some to a pod: they are there."""
+    return () if seen.nics is None or ports.lent(seen) else _host(len(found), f"{len(found)} interfaces")
 
 
 def _mtu(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:
@@ -113,10 +121,14 @@ def _mtu(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:
             yield Value(port.subject, port.nic.mtu, f"MTU {port.nic.mtu}")
 
 
-def _speed(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:
+def _speed(seen: Inventory, found: Sequence[ports.Port]) -> Iterator[Value]:
+    """No link is critical, unless somebody switched it off; just after the boot it may still be coming up."""
+    booting = seen.kernel is not None and seen.kernel.uptime_s < BOOT_GRACE.default
     for port in found:
-        if port.fault:
-            yield Value(port.subject, port.fault, port.fault)
+        if port.fault == ports.DOWN:
+            yield Value(port.subject, port.fault, port.fault, lacks=True)
+        elif port.fault:
+            yield from () if booting else (Value(port.subject, port.fault, port.fault, Status.CRIT, lacks=True),)
         elif port.speed_mbps:
             yield Value(port.subject, port.speed_mbps, rate(port.speed_mbps))
 
@@ -210,6 +222,7 @@ TRAITS = (
         "/sys/class/net/NAME/speed",
         "see `ethtool` and `ethtool -m`; clean or swap cable and module, then look at the switch port",
         "nic-speed",
+        "rdma-state",
         exact=lambda want: (want.nics or _NIC).speed_mbps,
     ),
     Trait(

@@ -6,7 +6,7 @@ counters, and what it leaves in the kernel log. What that comes to on a machine 
 
 import errno
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from .fault_kind import Kind as Kind  # part of what this module offers
 from .fault_kind import more
@@ -42,9 +42,10 @@ class Fault(NamedTuple):
 class UnknownFaultError(ValueError):
     """No such fault; the message gives the text and the nearest that there is."""
 
-    def __init__(self, text: str, nearest: str) -> None:
-        self.nearest = nearest
-        super().__init__("unknown fault {!r}; nearest: {!r}".format(text, nearest))
+    def __init__(self, text: str, near: Sequence[str]) -> None:
+        self.near = near
+        """The nearest first; one at least."""
+        super().__init__("unknown fault {!r}; nearest: {!r}".format(text, near[0]))
 
 
 def parse(text: str) -> Tuple[Fault, ...]:
@@ -56,16 +57,6 @@ def spelling(kind: Kind) -> str:
     """How to write one: `[gpuN-]lost`."""
     prefix = "[{}N-]".format(kind.of) if kind.of in ("gpu", "nic") else ""
     return prefix + kind.name + (":FUNCTION" if kind is UNSUPPORTED else "")
-
-
-def listing() -> str:
-    """All names in one line."""
-    of: Dict[str, List[str]] = {}
-    for kind in KINDS:
-        of.setdefault(kind.of, []).append(spelling(kind).rpartition("]")[2])
-    return "[gpuN-]{}; [nicN-]{}; {}".format(
-        *(", ".join(names) for names in (of["gpu"], of["nic"], of["host"] + of["driver"]))
-    )
 
 
 _SPEC = re.compile(r"(?:(gpu|nic)([0-9]{1,4})-)?([a-z][a-z0-9-]*)(?::(nvml[A-Za-z0-9_]+))?(?:@([0-9]{1,9}))?\Z")
@@ -87,16 +78,18 @@ def _parse_one(text: str) -> Fault:
 def _unknown(text: str) -> UnknownFaultError:
     import difflib  # costs more than all the rest, and is seldom needed
 
-    given = re.match(r"(gpu|nic)[0-9]{1,4}-", text)
-    wanted, _, function = text.partition("@")[0].partition(":")
-    names = []
-    for kind in KINDS:
-        mine = given and given.group(1) == kind.of
-        names.append((given.group() if given and mine else "nic0-" if kind.of == "nic" else "") + kind.name)
-    nearest = difflib.get_close_matches(wanted, names, n=1, cutoff=0)[0]
-    if nearest.endswith(UNSUPPORTED.name):
-        nearest += ":" + difflib.get_close_matches(function or "nvmlDeviceGetName", _functions(), n=1, cutoff=0)[0]
-    return UnknownFaultError(text, nearest)
+    prefix, wanted, function = re.match(r"((?:gpu|nic)[0-9]{1,4}-)?([^:@]*):?([^@]*)", text).groups()  # type: ignore[union-attr]
+    part = prefix[:3] if prefix else None
+    mine = [kind.name for kind in KINDS if part in (None, kind.of) or kind.of in ("host", "driver")]
+    close = difflib.get_close_matches(wanted, mine, n=3, cutoff=0.5) or difflib.get_close_matches(
+        wanted, mine, n=1, cutoff=0
+    )
+    near = []
+    for name in close:
+        of = _BY_NAME[name].of
+        near.append((prefix if of == part else "nic0-" if of == "nic" else "") + name)
+    meant = difflib.get_close_matches(function or "nvmlDeviceGetName", _functions(), n=1, cutoff=0)[0]
+    return UnknownFaultError(text, [name + ":" + meant if name.endswith(UNSUPPORTED.name) else name for name in near])
 
 
 def _functions() -> List[str]:

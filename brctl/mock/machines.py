@@ -13,7 +13,7 @@ from typing import Any, Dict, NamedTuple, Tuple
 from ..node.deadline import HungError
 from ..node.host.machine import InvalidMachineError, Machine, check
 from . import MockError, nvml
-from .faults import UnknownFaultError, listing, parse
+from .faults import UnknownFaultError, parse
 from .harm import Harm, inflict
 from .harmed import HarmedFiles, HarmedMachine
 from .overlay import Overlay
@@ -86,7 +86,8 @@ def _parse(spec: str) -> _Given:
     try:
         plain, faults = _decode(path), parse(words)
     except UnknownFaultError as error:
-        hint = "write {}+{}; there are {}".format(wanted, error.nearest, listing())
+        near = ", or ".join("{}+{}".format(wanted, name) for name in error.near)
+        hint = "write {}; docs/mock.md lists all faults, and TAB completes them".format(near)
         raise MockError(str(error), hint) from None
     return _Given(path, plain, inflict(faults, plain))
 

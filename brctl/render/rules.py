@@ -119,8 +119,13 @@ def _condition(rule: Rule, threshold: float) -> str:
 
 def _series(rule: Rule, name: str) -> str:
     """With what the rule selects, where the series has such a label."""
-    selected = [f'{it.label}{"!~" if it.other else "=~"}"{"|".join(it.values)}"' for it in rule.only]
+    selected = [f'{it.label}{"!~" if it.other else "=~"}"{"|".join(map(_literally, it.values))}"' for it in rule.only]
     return f"{name}{{{','.join(selected)}}}" if selected and name == rule.series else name
+
+
+def _literally(value: str) -> str:
+    """In a regular expression; a dot stands in node names."""
+    return value.replace(".", "[.]")
 
 
 @cache

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.segment import Segments
 from rich.text import Text
 
@@ -49,6 +50,17 @@ class Column(NamedTuple):
     """Cells that it needs to be read at all, if it wraps, once no other column is left to be left out."""
 
 
+def columns(console: Console) -> int:
+    """How wide stdout is; every dumb terminal has 80 for rich, whatever it says."""
+    if not console.is_dumb_terminal:
+        return console.width
+    given = os.environ.get("COLUMNS", "")
+    try:
+        return int(given) if given.isdecimal() else os.get_terminal_size(sys.stdout.fileno()).columns
+    except OSError:
+        return console.width
+
+
 class _Console(Console):
     """rich's own ends the program with 1 where the reader of its output went away."""
 
@@ -65,11 +77,12 @@ class Terminal:
     def __init__(self) -> None:
         # legacy_windows and the like are left to rich; NO_COLOR, TERM=dumb, COLUMNS are honoured by it.
         self.console = _Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+        width = columns(self.console)
         if not self.console.is_terminal and not _columns_given():
-            self.console.width = _PIPE_COLUMNS
-        elif self.console.width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0
-            self.console.width = _UNKNOWN_COLUMNS
-        self.console.size = self.console.size  # asked once, not several times a line
+            width = _PIPE_COLUMNS
+        elif width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0
+            width = _UNKNOWN_COLUMNS
+        self.console.size = ConsoleDimensions(width, self.console.height)  # asked once, not several times a line
 
     def line(self, text: Text | str = "", indent: int = 0) -> None:
         """One paragraph, wrapped at the terminal's width under its own indent."""

@@ -28,6 +28,11 @@ class Saved(NamedTuple):
     seen: Inventory
 
     @property
+    def told(self) -> Inventory:
+        """Of `seen` what the file says itself."""
+        return self.seen if "nics" in self.parts else self.seen._replace(nics=None)
+
+    @property
     def expected(self) -> Expected:
         """What is expected where nothing is declared: a link of every port that is not switched off. Who saves `ibstat`
         asks for it; on a live node, nobody may have meant a port to be used."""

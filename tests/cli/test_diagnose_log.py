@@ -142,3 +142,37 @@ def test_list(brctl: Brctl) -> None:
     plain = json.loads(brctl("diagnose", "list", "-o", "json").out)
     listed = {line.partition(" ")[0] for line in lines}
     assert {check["id"] for check in plain["checks"]} <= listed
+
+
+NIC = "NIC statistics:\n     rx_packets_phy: {}\n     link_down_events_phy: {}\n"
+
+
+def test_two_files_one_after_the_other(brctl: Brctl, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(NIC.format(1, 1))
+    (tmp_path / "b.txt").write_text(NIC.format(900, 9))
+    assert brctl("diagnose", "log", "b.txt").code == 0
+    result = brctl("diagnose", "log", "b.txt", "--baseline", "a.txt", "--apart", "10m")
+    assert (result.code, result.err) == (1, "")
+    assert result.out.startswith("b.txt: WARN  b.txt: its link was lost 8 times since a.txt\n")
+    assert "link_down_events_phy: +8 in 10 min, since a.txt  (b.txt)" in result.out
+    plain = json.loads(brctl("diagnose", "log", "b.txt", "--baseline", "a.txt", "--apart", "10m", "-o", "json").out)
+    assert plain["reports"][0]["inventory"]["nics"] is None
+    swapped = brctl("diagnose", "log", "a.txt", "--baseline", "b.txt", "--apart", "10m")
+    less = "1 counter is less than in b.txt, and not judged: the driver was loaded anew, or FILE is the earlier one"
+    assert (swapped.code, swapped.err) == (0, f"warning: {less}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("clean.log", "--baseline", "lost.log"), 2, "--baseline and --apart belong together"),
+        (("clean.log", "--apart", "1m"), 2, "--baseline and --apart belong together"),
+        (("clean.log", "--baseline", "lost.log", "--apart", "5"), 2, "--apart 5: "),
+        (("clean.log", "--baseline", "lost.log", "--apart", "1m"), 2, "--baseline lost.log is kernel log, without"),
+        (("clean.log", "--baseline", "no.log", "--apart", "1m"), 3, "cannot read no.log"),
+    ],
+)
+def test_what_cannot_be_compared(brctl: Brctl, arguments: "tuple[str, ...]", code: int, says: str) -> None:
+    result = brctl("diagnose", "log", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(f"error: {says}")

@@ -21,6 +21,7 @@ from brctl.fleet.order import Limits, Order, Progress
 from brctl.fleet.transport import Transport, TransportError
 from brctl.node.report import NodeError, Report
 from brctl.node.request import ExpectedAccelerator
+from brctl.render import progress
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -213,7 +214,7 @@ def test_clean_says_what_it_removed(brctl: Brctl, asked: Asked) -> None:
 
 
 def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def ask_all(*_: object, on_tick: Callable[[Progress], None]) -> tuple[Report, ...]:
+    def ask_all(*_: object, on_tick: Callable[[Progress], None], **__: object) -> tuple[Report, ...]:
         on_tick(Progress(9, 3, 1, 2, "gpu4", 1.6))
         on_tick(Progress(9, 9, 1, 0, None, 0))
         return tuple(Report(target.node, 0, 0) for target in TARGETS)
@@ -228,6 +229,27 @@ def test_progress_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         run.ask("show", lambda: None)
         assert capsys.readouterr() == ("", shown)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+
+
+def test_what_is_wrong_is_told_while_others_are_still_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask_all(
+        *_: object, on_report: Callable[[Report], None], on_tick: Callable[[Progress], None]
+    ) -> tuple[Report, ...]:
+        on_report(Report("n3", 0, 0, errors=(NodeError("refused", "Connection refused"),)))
+        on_tick(Progress(9, 1, 1, 8, "n0", 2.5))
+        return tuple(Report(target.node, 0, 0) for target in TARGETS)
+
+    monkeypatch.setattr(engine, "ask_all", ask_all)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    for given, shown in (
+        (Common(), ""),
+        (Common(verbose=True), "n3: NO ANSWER  refused: Connection refused\n"),
+        (Common(verbose=True, quiet=True), ""),
+    ):
+        FleetSession(given, None, "", TARGETS, Transport(), Limits(), "warn").ask("show", lambda: None)
+        assert capsys.readouterr() == ("", shown)
 
 
 TARGETS = [fleet.target(f"n{i}", None) for i in range(9)]

@@ -209,7 +209,13 @@ def test_recorded_samples(brctl: Brctl, tmp_path: Path) -> None:
 
 def test_rules_of_the_config_for_prometheus(brctl: Brctl, config: str) -> None:
     result = brctl("-c", config, "monitor", "rules")
-    assert result.err == "warning: what `overrides` say of alerting is left out: one file is for all nodes\n"
+    assert result.err == ""
+    rules = yaml.safe_load(result.out)["groups"][1]["rules"]
+    heats = [rule for rule in rules if rule["alert"] == "BrctlGpuTemperature"]
+    assert [rule["labels"].get("nodes") for rule in heats] == [None, "gpu002"]
+    usual, other = (rule["expr"].partition(" or ")[0] for rule in heats)
+    assert usual == '(brctl_gpu_temperature_celsius{node!~"gpu002"} >= 20)'
+    assert other == '(brctl_gpu_temperature_celsius{node=~"gpu002"} >= 30)'
     found = {rule["alert"]: rule for rule in yaml.safe_load(result.out)["groups"][1]["rules"]}
     assert found["BrctlIdle"]["expr"].startswith("(brctl_gpu_power_watts <= 690) or ((brctl_gpu_power_watts <= 759)")
     assert found["BrctlIdle"]["annotations"] == {

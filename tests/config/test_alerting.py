@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from brctl.config.alerts import Alerting, alerting
+from brctl.config.alerts import Alerting, alerting, of_all_nodes
 from brctl.config.mistake import ConfigError
 from brctl.config.resolve import Config
-from brctl.node.alert_facts import Label, Rule, Severity
+from brctl.node.alert_facts import Label, Matcher, Rule, Severity
 from brctl.node.monitor.alert_rules import DEFAULTS
 
 Load = Callable[[str], Config]
@@ -108,3 +108,27 @@ def test_what_cannot_be_meant(text: str, config: Load) -> None:
     first = refused.value.mistakes[0]
     assert f"{first.path}: {first.message}".startswith(BAD[text])
     assert first.hint
+
+
+def test_rules_of_a_whole_cluster_say_of_which_nodes_each_is(config: Load) -> None:
+    text = """\
+alerting: {gpu_temperature: {threshold: 85}}
+overrides:
+  - {nodes: gpu1, alerting: {gpu_temperature: {threshold: 90}, gpu_hot: {action: none}}}
+  - {nodes: gpu2, alerting: {gpu_temperature: {threshold: 85, action: throttle, min_samples: 3}}}
+  - {nodes: gpu3, alerting: {hungry: {metric: brctl_gpu_power_watts, threshold: 690W, labels: {team: a}}}}
+"""
+    found = of_all_nodes(config(text))
+    told = [(rule.id, rule.threshold, rule.only, rule.labels) for rule in found if rule.id not in _same(config, found)]
+    assert told == [
+        ("gpu-hot", 5, (Matcher("node", ("gpu1",), other=True),), ()),
+        ("gpu-temperature", 85, (Matcher("node", ("gpu1",), other=True),), ()),
+        ("gpu-temperature", 90, (Matcher("node", ("gpu1",)),), (Label("nodes", "gpu1"),)),
+        ("hungry", 690, (Matcher("node", ("gpu3",)),), (Label("team", "a"), Label("nodes", "gpu3"))),
+    ]
+    assert of_all_nodes(config("")) == alerting(None).rules
+
+
+def _same(config: Load, found: tuple[Rule, ...]) -> set[str]:
+    usual = {rule.id: rule for rule in alerting(None).rules}
+    return {rule.id for rule in found if usual.get(rule.id) == rule}

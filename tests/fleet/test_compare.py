@@ -5,6 +5,7 @@ import pytest
 
 from brctl.fleet.compare import Member, against_fleet
 from brctl.fleet.traits import TRAITS, interfaces, near
+from brctl.node import ports
 from brctl.node.diagnose.engine import registry
 from brctl.node.facts import Inventory, Problem
 from brctl.node.report import HOST, Evidence, Finding, NodeError, Report, Status, Subject
@@ -40,6 +41,17 @@ def _nic(name: str, **values: Any) -> Change:
         return it._replace(nics=nics)
 
     return change
+
+
+def _lent(it: Inventory) -> Inventory:
+    """Its first port is in another network namespace."""
+    rdma = tuple(port for port in it.rdma or () if port.device != "mlx5_0")
+    return it._replace(nics=tuple(nic for nic in it.nics or () if nic.name != "ens1np0"), rdma=rdma)
+
+
+def _off_the_bus(it: Inventory) -> Inventory:
+    absent = ports.absent(it)
+    return it._replace(pci=tuple(device for device in it.pci or () if device not in absent))
 
 
 def _gpus(change: Callable[[Any], Any]) -> Change:
@@ -94,14 +106,18 @@ def test_the_odd_driver_is_named_with_what_the_others_have(odd: Odd) -> None:
         (_memory(2015.5 * 0.9375 * 2**30), "fleet-memory-size", "1890 GiB; 3 of 4 nodes of compute: 2015 GiB"),
         (_nic("ens1np0", mtu=1500), "fleet-nic-mtu", "ens1np0: MTU 1500; 3 of 4 nodes of compute: MTU 9000"),
         (_nic("ens1np0", speed_mbps=200000), "fleet-nic-speed", "ens1np0: 200 Gb/s; 3 of 4 nodes of compute: 400 Gb/s"),
-        (_nic("ens1np0", carrier=False), "fleet-nic-speed", "ens1np0: no link; 3 of 4 nodes of compute: 400 Gb/s"),
+        (
+            _nic("ens1np0", carrier=None, speed_mbps=None),
+            "fleet-nic-speed",
+            "ens1np0: administratively down; 3 of 4 nodes of compute: 400 Gb/s",
+        ),
         (
             _nic("ens1np0", firmware="28.40.1000"),
             "fleet-nic-firmware",
             "ens1np0: firmware 28.40.1000; 3 of 4 nodes of compute: firmware 28.41.1000",
         ),
         (
-            lambda it: it._replace(nics=tuple(nic for nic in it.nics or () if nic.name != "ens1np0")),
+            lambda it: _off_the_bus(_lent(it)),
             "fleet-nic-count",
             "11 interfaces; 3 of 4 nodes of compute: 12 interfaces",
         ),
@@ -112,6 +128,36 @@ def test_each_odd_thing_is_named(odd: Odd, change: Change, check: str, summary: 
     (found,) = odd(change)
     assert (found.check, found.status, found.summary) == (check, Status.WARN, summary)
     assert found.remedy
+
+
+def _booted(seconds: float) -> Change:
+    return lambda it: it._replace(kernel=it.kernel and it.kernel._replace(uptime_s=seconds))
+
+
+def test_no_link_is_as_bad_as_the_nodes_own_checks_have_it(odd: Odd) -> None:
+    """As nic-speed of a declared port, and rdma-state where most like ports have one; but not just after a boot."""
+    gone = _nic("ens1np0", carrier=False)
+    (found,) = odd(gone)
+    assert (found.check, found.status) == ("fleet-nic-speed", Status.CRIT)
+    assert found.summary == "ens1np0: no link; 3 of 4 nodes of compute: 400 Gb/s"
+    assert found.fold == "fleet-nic-speed crit ens1np0 no link"
+    assert found.remedy
+    assert odd(lambda it: _booted(60)(gone(it))) == []
+    assert len(odd(lambda it: _booted(600)(gone(it)))) == 1
+
+
+@pytest.mark.parametrize("carrier", [False, None])
+def test_a_link_that_most_others_lack_is_only_noted(look: Look, carrier: "bool | None") -> None:
+    reports = [look(f"gpu{i:03}") for i in range(1, 5)]
+    gone = _nic("ens1np0", carrier=carrier, speed_mbps=None)
+    reports[:3] = [report._replace(inventory=gone(_seen(report))) for report in reports[:3]]
+    found = against_fleet([Member(report, "compute") for report in reports])[3].findings
+    (noted,) = [it for it in found if it.check == "fleet-nic-speed"]
+    assert (noted.status, noted.subject.name, noted.remedy) == (Status.INFO, "ens1np0", None)
+
+
+def test_a_port_that_is_lent_to_a_pod_is_not_missing(odd: Odd) -> None:
+    assert odd(_lent) == []
 
 
 def test_the_odd_model_is_named(odd: Odd) -> None:
@@ -153,6 +199,15 @@ def test_what_the_node_found_itself_is_not_told_twice(look: Look) -> None:
     found = against_fleet([Member(report, "compute") for report in reports])[3].findings
     assert [it.subject.name for it in found if it.status is Status.WARN] == ["ens1np0", "ens2np0"]
     assert [it.check for it in found if it.subject == nic] == ["nic-mtu"]
+
+
+def test_a_link_that_is_gone_is_told_once(look: Look) -> None:
+    reports = [look(f"gpu{i:03}") for i in range(1, 5)]
+    own = Finding("rdma-state", Status.CRIT, Subject("nic", "ens1np0", "ens1np0"), "ens1np0: no link (DOWN, Polling)")
+    gone = _nic("ens1np0", carrier=False)(_seen(reports[3]))
+    reports[3] = reports[3]._replace(inventory=gone, findings=(own,))
+    found = against_fleet([Member(report, "compute") for report in reports])[3].findings
+    assert [it for it in found if it.status is not Status.PASS] == [own]
 
 
 def test_without_a_majority_the_difference_is_noted_on_all(look: Look) -> None:
@@ -237,4 +292,4 @@ def test_the_checks_that_traits_name_exist() -> None:
     names: Sequence[str] = [trait.check for trait in TRAITS]
     assert len(set(names)) == len(names)
     assert all(name.startswith("fleet-") for name in names)
-    assert {trait.judged_by for trait in TRAITS} - {None} <= known
+    assert {name for trait in TRAITS for name in (trait.judged_by, trait.judged_too)} - {None} <= known

@@ -5,6 +5,8 @@ import sys
 import pytest
 
 from brctl.fleet.order import Progress
+from brctl.node.report import HOST, Finding, Report, Status
+from brctl.render import progress
 from brctl.render.progress import ProgressLine, line
 
 BEGUN = Progress(128, 0, 0, 64, None, 0)
@@ -61,6 +63,61 @@ def test_elsewhere_nothing_is_printed(monkeypatch: pytest.MonkeyPatch, why: str)
         if why != "nothing to tell":
             tell(HALF)
     assert stderr.getvalue() == ""
+
+
+def _crit(node: str) -> Report:
+    return Report(node, 0, 0, findings=(Finding("nic-speed", Status.CRIT, HOST, "ens3np0: no\x1blink"),))
+
+
+CRIT = "ens3np0: no\N{REPLACEMENT CHARACTER}link\n"
+
+
+def test_what_is_wrong_stands_above_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = _stderr(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    with ProgressLine(quiet=False) as tell:
+        tell(BEGUN)
+        tell.hear(Report("gpu001", 0, 0))
+        tell.hear(_crit("gpu002"))
+        tell(HALF)
+    assert stderr.getvalue() == (f"\r\x1b[K{line(BEGUN)}\r\x1b[Kgpu002: CRIT  {CRIT}\r\x1b[K{line(HALF)}\r\x1b[K")
+
+
+def test_what_the_table_shows_soon_is_not_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = _stderr(monkeypatch)
+    with ProgressLine(quiet=False, verbose=True) as tell:
+        tell.hear(_crit("gpu002"))
+        tell(HALF)
+    assert "CRIT" not in stderr.getvalue()
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    with ProgressLine(quiet=False, verbose=True) as tell:
+        tell.hear(_crit("gpu002"))
+        tell(HALF._replace(running=0))
+    assert "CRIT" not in stderr.getvalue()
+
+
+def test_of_many_the_first_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = _stderr(monkeypatch)
+    monkeypatch.setattr(stderr, "isatty", lambda: False)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    for verbose, told in ((False, 0), (True, 20)):
+        with ProgressLine(quiet=False, verbose=verbose) as tell:
+            for number in range(30):
+                tell.hear(_crit(f"gpu{number:03}"))
+            tell(HALF)
+        assert stderr.getvalue().count("CRIT") == told
+    assert stderr.getvalue().startswith(f"gpu000: CRIT  {CRIT}gpu001: ")
+
+
+def test_that_nobody_reads_it_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = _stderr(monkeypatch)
+
+    def full(_: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stderr, "write", full)
+    with ProgressLine(quiet=False) as tell:
+        tell(HALF)
 
 
 def test_an_error_leaves_no_line_behind(monkeypatch: pytest.MonkeyPatch) -> None:

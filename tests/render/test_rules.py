@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from brctl.fleet.alert_series import SERIES
+from brctl.node.alert_facts import Label, Matcher, Rule
 from brctl.node.diagnose import engine
 from brctl.node.monitor import own, registry
 from brctl.node.monitor.alert_rules import DEFAULTS
@@ -19,6 +20,8 @@ from brctl.render import dashboard, prometheus, rules
 EXPOSED = {series.name: series for collector in registry() for series in collector.series} | {
     series.name: series for series in (*own.SERIES, *prometheus.OWN, *SERIES)
 }
+
+OURS = {default.rule.id: default.rule for default in DEFAULTS}
 
 
 def _names(expr: str) -> "set[str]":
@@ -90,6 +93,21 @@ def test_the_dashboard() -> None:
     assert energy["targets"][0]["expr"] == 'rate(brctl_gpu_energy_joules_total{node=~"$node"}[$__rate_interval])'
 
 
+def _apart(rule: Rule, node: str) -> "tuple[Rule, Rule]":
+    """A rule that one node has otherwise."""
+    others, mine = Matcher("node", (node,), other=True), Matcher("node", (node,))
+    return rule._replace(only=(*rule.only, others)), rule._replace(
+        only=(*rule.only, mine), labels=(Label("nodes", node),), threshold=rule.threshold / 2
+    )
+
+
+def test_a_dot_in_the_name_of_a_node_is_a_dot() -> None:
+    usual, other = _apart(OURS["gpu-power-brake"], "gpu1.example")
+    only = 'reason=~"hw_power_brake_slowdown",node{}~"gpu1[.]example"'
+    assert f"{{{only.format('!')}}}" in rules.expression(usual)
+    assert f"{{{only.format('=')}}}" in rules.expression(other)
+
+
 @pytest.mark.real
 def test_promtool_accepts_rules_and_the_questions_of_the_dashboard(tmp_path: Path) -> None:
     if not shutil.which("promtool"):
@@ -99,8 +117,12 @@ def test_promtool_accepts_rules_and_the_questions_of_the_dashboard(tmp_path: Pat
     ]
     group = {"name": "panels", "rules": [{"record": f"panel:{i}", "expr": expr} for i, expr in enumerate(asked)]}
     (tmp_path / "rules.yaml").write_text(rules.text("https://example.org/alerts.md"))
+    apart = [each for default in DEFAULTS for each in _apart(default.rule, "gpu1.example")]
+    (tmp_path / "apart.yaml").write_text(rules.text(None, apart))
     (tmp_path / "panels.yaml").write_text(yaml.safe_dump({"groups": [group]}))
-    for name, count in (("rules", len(DEFAULTS) + len(rules.RECORDS)), ("panels", len(asked))):
+    records = len(rules.RECORDS)
+    counts = (("rules", len(DEFAULTS) + records), ("apart", len(apart) + records), ("panels", len(asked)))
+    for name, count in counts:
         said = subprocess.run(
             ["promtool", "check", "rules", f"{name}.yaml"], cwd=tmp_path, capture_output=True, text=True
         )

@@ -1,10 +1,12 @@
 import io
+import os
+import sys
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
-from brctl.render.terminal import Column, Terminal, clean
+from brctl.render.terminal import Column, Terminal, clean, columns
 
 
 class Screen(Terminal):
@@ -39,6 +41,27 @@ def test_markup_is_text() -> None:
     screen.line("[red]NIC[/red] :warning: [link=http://x]x[/link]")
     screen.table([Column("[b]A[/b]")], [["[bold]b"]])
     assert screen.text == "[red]NIC[/red] :warning:\n[link=http://x]x[/link]\n[b]A[/b]\n[bold]b"
+
+
+@pytest.mark.parametrize(("given", "width"), [("", 40), ("60", 60), ("wide", 40)])
+def test_a_dumb_terminal_is_as_wide_as_it_says(monkeypatch: pytest.MonkeyPatch, given: str, width: int) -> None:
+    """A width that the terminal has not breaks every line of a table in two."""
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", given)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((40, 24)))
+    assert Terminal().console.width == width
+
+
+def test_a_dumb_terminal_that_does_not_say_has_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> os.terminal_size:
+        raise OSError(25, "Inappropriate ioctl for device")
+
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(os, "get_terminal_size", unknown)
+    assert columns(Console(file=io.StringIO(), force_terminal=True)) == 80
 
 
 COLUMNS = (Column("NIC"), Column("MTU", right=True), Column("Driver", rank=2), Column("Firmware", rank=1))

@@ -30,13 +30,13 @@ _FOLDED_NAMES = 40
 COLUMNS = (
     Column("NODE"),
     Column("GPUS", right=True),
-    Column("USE", least=9, most=16),
+    Column("USE", rank=1, least=9, most=16),
     Column("LEAST", rank=5, right=True),
     Column("HISTORY", rank=6, least=12, most=60, moving=True),
     Column("MEMORY", rank=3, right=True),
     Column("HOTTEST", rank=2, right=True),
     Column("POWER", rank=4, right=True),
-    Column("STATE", rank=1),
+    Column("STATE"),
 )
 SORTS = ("worst", "node", "use", "memory", "temp", "power")
 

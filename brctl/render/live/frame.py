@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from rich.cells import cell_len as _cells
 from rich.cells import set_cell_size
 
-from .ink import Cell, Ink, Line, joined, laid_out
+from .ink import Cell, Column, Ink, Line, joined
 from .items import Item, Section
+from .layout import Table, flowed, laid_out
 from .view import KEYS, SIGNALS, View, arranged, focused
 
 _LEAST_SECTION = 3
@@ -45,8 +47,8 @@ def frame(scene: Scene, view: View, width: int, height: int, ink: Ink) -> Frame:
         return Frame(_filled(_help(ink, width), height), 1)
     lines = [ink.paint(_between(scene.head, scene.now, width), width, "head")]
     if height > 8 and scene.summary:
-        lines.append(ink.paint(joined(scene.summary, "   "), width))
-    foot = [ink.paint(_foot(view, scene.sections), width)] if height > 3 else []
+        lines += [ink.paint(line, width) for line in flowed(scene.summary, "   ", width, max(1, height // 6))]
+    foot = [ink.paint(_foot(view, scene.sections, width), width)] if height > 3 else []
     drawn, page = _body(scene.sections, view, width, height - len(lines) - len(foot), ink)
     body = _filled([*lines, *drawn], height - len(foot))
     return Frame(body + foot, page)
@@ -67,7 +69,7 @@ def _between(left: Line, right: Line, width: int) -> Line:
     return [*kept, Cell(" " * max(0, room)), *right]
 
 
-def _foot(view: View, sections: Sequence[Section]) -> Line:
+def _foot(view: View, sections: Sequence[Section], width: int) -> Line:
     if view.typed is not None:
         return [Cell("/", "key"), Cell(view.typed), Cell(" ", "head")]
     if view.asking is not None:
@@ -75,6 +77,7 @@ def _foot(view: View, sections: Sequence[Section]) -> Line:
     if view.said:
         return [Cell(view.said, "warn")]
     hints: list[Line] = [_hint(text) for text in _HINTS]
+    help_ = hints[-1]
     if view.filter:
         hints.insert(0, [Cell("filter ", "dim"), Cell(view.filter, "key"), Cell(" (Esc drops it)", "dim")])
     if view.node:
@@ -85,6 +88,8 @@ def _foot(view: View, sections: Sequence[Section]) -> Line:
         hints.insert(1, _hint("Tab next"))
     if (found := focused(view, sections)) and found.id == "processes":
         hints += [_hint("k signal"), _hint("t tree")]
+    while len(hints) > 2 and sum(_cells(cell.text) for cell in joined(hints, "  ")) > width:
+        del hints[-2 if hints[-1] == help_ else -1]  # which tells all of them
     return joined(hints, "  ")
 
 
@@ -94,18 +99,24 @@ def _hint(text: str) -> Line:
 
 
 def _help(ink: Ink, width: int) -> list[str]:
-    lines: list[Line] = [[Cell(" keys of brctl monitor", "title")], []]
-    lines += [[Cell(f" {keys:<30}", "key"), Cell(words)] for keys, words in KEYS]
+    keys = laid_out((Column(""), Column("")), [[Cell(f" {keys}", "key"), Cell(words)] for keys, words in KEYS], width)
     signals = ", ".join(f"{key} {name}" for key, name in SIGNALS.items())
-    lines += [[], [Cell(f" once a process is asked about: {signals}", "dim")], [], [Cell(" any key goes back", "dim")]]
-    return [ink.paint(line, width) for line in lines]
+    lines: list[Line] = [
+        [Cell(" keys of brctl monitor", "title")],
+        [],
+        *(line for row in keys.rows for line in row),
+        [],
+    ]
+    lines += flowed([[Cell(" once a process is asked about:", "dim")], [Cell(signals, "dim")]], " ", width, 2)
+    return [ink.paint(line, width) for line in (*lines, [], [Cell(" any key goes back", "dim")])]
 
 
 def _body(sections: Sequence[Section], view: View, width: int, height: int, ink: Ink) -> tuple[list[str], int]:
     """The tables, and how many rows of the focused one are seen at once."""
     found = focused(view, sections)
     rows = {section.id: arranged(view, section) for section in sections}
-    rooms = _rooms(sections, found, {id_: len(items) for id_, items in rows.items()}, height)
+    needs = {section.id: _need(section, rows[section.id], width, height) for section in sections}
+    rooms = _rooms(sections, found, needs, height)
     lines: list[str] = []
     page = 1
     for section in sections:
@@ -119,11 +130,18 @@ def _body(sections: Sequence[Section], view: View, width: int, height: int, ink:
     return lines, page
 
 
-def _rooms(sections: Sequence[Section], found: Section | None, rows: dict[str, int], height: int) -> dict[str, int]:
+def _need(section: Section, items: Sequence[Item], width: int, height: int) -> int:
+    """Lines that all of a table takes, of which no more than `height` are ever seen."""
+    if not items:
+        return 1
+    drawn = laid_out(section.columns, [item.cells() for item in items[:height]], width)
+    return 2 + sum(map(len, drawn.rows)) + max(0, len(items) - height)
+
+
+def _rooms(sections: Sequence[Section], found: Section | None, needs: dict[str, int], height: int) -> dict[str, int]:
     """How many lines each table gets: the focused one what it needs, but so that the others can be seen too."""
     if found is None:
         return {}
-    needs = {id_: count + 2 if count else 1 for id_, count in rows.items()}
     others = [section.id for section in sections if section is not found] if height >= _FOR_SEVERAL else []
     glimpses = sum(min(needs[id_], _GLIMPSE) for id_ in others)
     rooms = {found.id: min(needs[found.id], max(height - glimpses, height * 2 // 3))}
@@ -142,27 +160,45 @@ def _table(
     section: Section, items: Sequence[Item], view: View, active: bool, width: int, room: int, ink: Ink
 ) -> tuple[list[str], int]:
     """The lines of one table in so many lines, and how many of its rows they show."""
-    rows = max(1, room - 2)
-    folded = len(items) > rows and rows > 1
-    rows -= folded
-    cursor = min(view.cursor, len(items) - 1) if active else 0
-    first = max(0, cursor) // rows * rows
-    seen = items[first : first + rows]
+    cursor = max(0, min(view.cursor, len(items) - 1)) if active else 0
+    first, table = _page(section, items, cursor, width, room, ink)
+    seen = len(table.rows)
     # In one line, how many rows there are; in two, a row below the names of its columns.
-    table, hidden = laid_out(section.columns, [item.cells() for item in seen], width)
-    lines = (
-        [ink.paint(_title(section, items, len(seen), view, active, hidden, ink.rule * width), width)]
-        if room != 2 or not items
-        else []
-    )
-    lines.append(ink.paint(table[0], width))
-    for place, line in enumerate(table[1:], first):
-        lines.append(ink.paint(line, width, "@" if active and place == cursor else ""))
-    if folded:
-        rest = [*items[:first], *items[first + rows :]]
+    title = _title(section, items, seen, view, active, table.hidden, ink.rule * width)
+    lines = [ink.paint(title, width)] if room != 2 or not items else []
+    lines.append(ink.paint(table.titles, width))
+    for place, row in enumerate(table.rows, first):
+        lines += [ink.paint(line, width, "@" if active and place == cursor else "") for line in row]
+    if seen < len(items) and room > _LEAST_SECTION:
+        rest = [*items[:first], *items[first + seen :]]
         words = section.fold(rest) if section.fold else f"{len(rest)} more"
-        lines.append(ink.paint([Cell(f"{ink.cut} {words}", "dim")], width))
-    return lines[:room], len(seen)
+        lines[room - 1 :] = [ink.paint([Cell(f"{ink.cut} {words}", "dim")], width)]
+    return lines[:room], seen
+
+
+def _page(section: Section, items: Sequence[Item], cursor: int, width: int, room: int, ink: Ink) -> tuple[int, Table]:
+    """The row that is the first on the page with the cursor, and the page."""
+    lines = max(1, room - 2)
+    rows = lines
+    while True:
+        folds = rows < len(items) and lines > 1
+        rows = max(1, min(rows, lines - folds))
+        first = cursor // rows * rows
+        table = laid_out(section.columns, [item.cells() for item in items[first : first + rows]], width, ink.cut)
+        fits = sum(tall <= lines - folds for tall in accumulate(map(len, table.rows)))
+        if fits == len(table.rows):
+            return first, table
+        if rows == 1:  # it alone is taller
+            return first, table._replace(rows=[_cut(table.rows[0], lines, width, ink)])
+        rows = max(1, fits)
+
+
+def _cut(row: Sequence[Line], lines: int, width: int, ink: Ink) -> Sequence[Line]:
+    """The first lines of a row; the last says that it goes on."""
+    *before, end = row[lines - 1]
+    room = max(0, width - len(ink.cut) - 1 - sum(_cells(cell.text) for cell in before))
+    text = end.text if _cells(end.text) <= room else set_cell_size(end.text, room)
+    return [*row[: lines - 1], [*before, end._replace(text=text), Cell(f" {ink.cut}", "dim")]]
 
 
 def _title(

@@ -38,17 +38,17 @@ _NO_NIC = Nic("", "")
 
 COLUMNS = (
     Column("GPU", right=True),
-    Column("USE", least=9, most=16),
-    Column("HISTORY", rank=6, least=12, most=60, moving=True),
-    Column("MEMORY", rank=1, right=True, least=10, most=20),
+    Column("USE", rank=1, least=9, most=16),
+    Column("HISTORY", rank=7, least=12, most=60, moving=True),
+    Column("MEMORY", rank=2, right=True, least=10, most=20),
     Column("TEMP", right=True),
-    Column("POWER", rank=2, right=True),
-    Column("CLOCK", rank=7, right=True),
-    Column("NIC", rank=3),
-    Column("RX", rank=4, right=True),
-    Column("TX", rank=4, right=True),
-    Column("NVLINK", rank=5, right=True),
-    Column("SLOWED BY", rank=8),
+    Column("POWER", rank=3, right=True),
+    Column("CLOCK", rank=8, right=True),
+    Column("NIC", rank=4),
+    Column("RX", rank=5, right=True),
+    Column("TX", rank=5, right=True),
+    Column("NVLINK", rank=6, right=True),
+    Column("SLOWED BY", rank=9),
 )
 SORTS = ("gpu", "use", "memory", "temp", "power")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -133,14 +132,11 @@ def _around(style: Style, system: ColorSystem) -> tuple[str, str]:
     return before, after
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Tables
-
-
 class Column(NamedTuple):
     title: str
     rank: int = 0
-    """0 is always shown; of the others, the highest goes first where there is no room."""
+    """0 is always shown, and so is one that has something wrong to tell; of the others, the highest goes first where
+    there is no room."""
     right: bool = False
     least: int = 0
     """Cells of a drawn column where room is short, ..."""
@@ -153,60 +149,6 @@ class Column(NamedTuple):
 Drawing = Callable[[int], Line]
 """Of a width -> what is as wide."""
 Row = Sequence["Cell | Drawing"]
-
-
-def laid_out(columns: Sequence[Column], rows: Sequence[Row], width: int) -> tuple[list[Line], list[str]]:
-    """The lines of a table, its titles first, and the titles of the columns that found no room.
-
-    The last cell of a row that has fewer than there are columns takes the rest of the line.
-    """
-    whole = [row for row in rows if len(row) == len(columns)]
-    sizes = [
-        column.least or max([len(column.title), *(_size(row[i]) for row in whole)]) for i, column in enumerate(columns)
-    ]
-    shown = list(range(len(columns)))
-    for i in sorted(shown, key=lambda i: -columns[i].rank):
-        if not columns[i].rank or _wide(sizes, shown) <= width:
-            break
-        shown.remove(i)
-    spare = width - _wide(sizes, shown)
-    drawn = [i for i in shown if columns[i].most > columns[i].least]
-    for left, i in zip(range(len(drawn), 0, -1), drawn, strict=True):
-        more = max(0, min(columns[i].most - sizes[i], spare // left))
-        sizes[i] += more
-        spare -= more
-    titles: Row = [Cell(column.title, "dim") for column in columns]
-    lines = [_line(columns, row, sizes, shown) for row in (titles, *rows)]
-    return lines, [column.title for i, column in enumerate(columns) if i not in shown]
-
-
-def _size(it: Cell | Drawing) -> int:
-    return _cells(it.text) if isinstance(it, Cell) else 0
-
-
-@lru_cache(maxsize=4096)
-def _cells(text: str) -> int:
-    return len(text) if text.isascii() else cell_len(text)
-
-
-def _wide(sizes: Sequence[int], shown: Sequence[int]) -> int:
-    return sum(sizes[i] + 2 for i in shown) - 2
-
-
-def _line(columns: Sequence[Column], row: Row, sizes: Sequence[int], shown: Sequence[int]) -> Line:
-    line: list[Cell] = []
-    for i in shown:
-        if line:
-            line.append(Cell("  "))
-        it = row[min(i, len(row) - 1)]
-        if i >= len(row) - 1 and len(row) < len(columns) and isinstance(it, Cell):
-            return [*line, it]
-        if not isinstance(it, Cell):
-            line += it(sizes[i])
-            continue
-        pad = " " * (sizes[i] - _cells(it.text))
-        line.append(it._replace(text=pad + it.text if columns[i].right else it.text + pad))
-    return line
 
 
 def joined(lines: Iterable[Line], gap: str) -> Line:

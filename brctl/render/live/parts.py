@@ -202,13 +202,13 @@ def _network(node: Node, ink: Ink) -> Section:
     columns = (
         Column("INTERFACE"),
         Column("LINK", right=True),
-        Column("USE", rank=4, least=9, most=16),
-        Column("RX", right=True),
-        Column("TX", right=True),
-        Column("LOSS", rank=1, right=True),
-        Column("PAUSED", rank=2, right=True),
-        Column("DROPS", rank=3, right=True),
-        Column("RDMA", rank=5),
+        Column("USE", rank=5, least=9, most=16),
+        Column("RX", rank=1, right=True),
+        Column("TX", rank=1, right=True),
+        Column("LOSS", rank=2, right=True),
+        Column("PAUSED", rank=3, right=True),
+        Column("DROPS", rank=4, right=True),
+        Column("RDMA", rank=6),
     )
     rdma = {info.get("nic", ""): info.get("rdma", "") for info, _ in node.named(NIC)}
     names = [labels[0] for labels in node.each("brctl_network_receive_bytes_total")]

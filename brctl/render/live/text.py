@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from ...node.report import Report
+from ..terminal import columns
 from .frame import Scene
-from .ink import Cell, Ink, ink, joined, laid_out
+from .ink import Cell, Ink, ink, joined
 from .items import Section
+from .layout import laid_out
+from .screen import UNKNOWN_SIZE
 from .view import View, arranged
 from .watch import Watch
 
@@ -27,7 +30,7 @@ class Printer:
 
     def __init__(self, interval_s: float) -> None:
         console = Console()
-        self._width = console.width if console.is_terminal else _PIPE_COLUMNS
+        self._width = columns(console) or UNKNOWN_SIZE[0] if console.is_terminal else _PIPE_COLUMNS
         self._ink = ink(Console(no_color=True, force_terminal=False), sys.stdout.encoding)
         self._watch = Watch(interval_s)
         self._ticks = 0
@@ -65,8 +68,8 @@ def _table(section: Section, width: int, pen: Ink) -> Iterator[str]:
         [cells[place] for place in kept if place < len(cells)]
         for cells in (item.cells() for item in arranged(View(), section))
     ]
-    lines, hidden = laid_out(columns, rows, width)
-    for line in lines:
+    table = laid_out(columns, rows, width, pen.cut)
+    for line in (table.titles, *(line for row in table.rows for line in row)):
         yield pen.paint(line, width).rstrip()
-    if hidden:
-        yield from _wrapped([Cell(f"not shown at {width} columns: {', '.join(hidden)}")], width, pen)
+    if table.hidden:
+        yield from _wrapped([Cell(f"not shown at {width} columns: {', '.join(table.hidden)}")], width, pen)

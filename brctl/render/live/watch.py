@@ -30,6 +30,7 @@ class Watch:
         self._events = Events()
         self._plans: dict[str, fleet.Plan] = {}
         self._summaries: list[fleet.Summary] = []
+        self._firing: Sequence[Line] = ()
         self._looked_at: str | None = None
 
     def take(self, reports: Sequence[Report], at: float) -> None:
@@ -41,6 +42,7 @@ class Watch:
                 fleet.summary(report, self._plans.setdefault(report.node, fleet.Plan())) for report in reports
             ]
             fleet.note(self._summaries, self._histories)
+            self._firing = alerts.counted(reports)  # here and not in each frame: 1024 nodes have a million samples
         for report in reports:
             if len(reports) <= _DETAILED or report.node == self._looked_at:
                 gpus.note(Node(report), self._histories)
@@ -81,7 +83,7 @@ class Watch:
         mocked = _mocked(self._reports[0].mock) if len(mocks) == 1 else [Cell("  mock machines")]
         head = [Cell(f" {len(shown)} nodes"), *mocked]
         tables = [fleet.nodes(shown, self._histories, ink), self._events.section(None)]
-        counted = [] if silent else alerts.counted(self._reports)
+        counted = () if silent else self._firing
         return Scene(head, now, [*counted, *fleet.total(shown)], [table for table in tables if table.items])
 
     def _sections(self, node: Node, ink: Ink) -> list[Section]:

@@ -374,3 +374,69 @@ def test_a_table_that_stands_still_cuts_none_of_its_own_words(busy: Make, pen: I
     assert lines[2:4] == ["2 GPUs  use 15%  power 801", "W"]
     assert " ".join(lines).endswith(" NVLINK, SLOWED BY")
     assert max(map(len, lines)) <= 26
+
+
+def test_what_is_wrong_is_readable_at_40_columns(busy: Make, pen: Ink) -> None:
+    report = busy(8, "gpu001", **{"gpu_up/3/GPU-3": 0.0, "gpu_utilization_ratio/3/GPU-3": State.STALE})
+    lost = report._replace(notes=("GPU 3: nvmlDeviceGetHandleByIndex_v2: GPU is lost",))
+    lines = _lines(_watch([lost]), pen, width=40)
+    place = next(place for place, line in enumerate(lines) if line.startswith("  3"))
+    assert lines[place : place + 3] == ["  3  LOST", "     nvmlDeviceGetHandleByIndex_v2: GPU", "     is lost"]
+    place = lines.index("WHEN      WHAT") + 1
+    assert [line[10:] for line in lines[place : place + 3]] == [
+        "GPU 3:",
+        "nvmlDeviceGetHandleByIndex_v2:",
+        "GPU is lost",
+    ]
+    assert lines[-1] == "q quit  Tab next  / filter  ? help"
+
+
+def test_what_slows_a_gpu_down_is_readable_at_40_columns(busy: Make, pen: Ink) -> None:
+    slowed: dict[str, float] = {"gpu_clocks_event_ratio/2/GPU-2/hw_thermal_slowdown": 1.0}
+    lines = _lines(_watch([busy(8, "gpu001", **slowed)]), pen, width=40)
+    assert lines[3].split() == ["GPU", "TEMP", "SLOWED", "BY"]
+    assert _row(lines, "2") == "2 52C hw_thermal_slowdown 100%"
+
+
+def test_the_loss_of_an_interface_is_readable_at_40_columns(made: Make, pen: Ink) -> None:
+    report = made({
+        "network_receive_bytes_total/ens10np0": 1, "network_speed_bytes_per_second/ens10np0": 50e9,
+        "network_receive_bytes_per_second/ens10np0": 25e9, "network_transmit_bytes_per_second/ens10np0": 12.4e9,
+        "gpu_nic_info/0000:1b:00.0/ens10np0/mlx5_0/PIX": 1, "rdma_loss_ratio/mlx5_0/1": 0.0123,
+    })  # fmt: skip
+    assert _row(_lines(_watch([report]), pen, width=40), "ens10np0") == "ens10np0 400 Gb/s 12.4 GB/s 1.2%"
+
+
+def test_a_node_with_a_long_name_says_its_state_at_40_columns(busy: Make, pen: Ink) -> None:
+    name = "training-gpu-node-0003.cluster.example.com"
+    reports = [busy(2, name, **{"gpu_up/1/GPU-1": 0.0}), busy(2, "gpu2")]
+    (row,) = [line for line in _lines(_watch(reports), pen, width=40) if line.startswith("training")]
+    assert row == "training-gpu-node-000…   1/2  1 GPU down"
+
+
+def test_the_error_of_a_silent_node_is_whole_at_40_columns(made: Make, pen: Ink) -> None:
+    error = NodeError("unreachable", "ssh: connect to host gpu001 port 22: No route to host")
+    lines = _lines(_watch([made({}, error=error)]), pen, width=40)
+    assert " ".join(lines[1:3]) == "unreachable: ssh: connect to host gpu001 port 22: No route to host"
+
+
+def test_the_keys_are_readable_at_40_columns(busy: Make, pen: Ink) -> None:
+    told = " ".join(" ".join(_lines(_watch([busy()]), pen, View(help=True), width=40)).split())
+    assert "/ filter: words that a row must have; Enter keeps it, Esc drops it p Space" in told
+
+
+def test_a_row_that_is_taller_than_its_table_says_that_it_goes_on(busy: Make, pen: Ink) -> None:
+    report = busy(1, "gpu001", **{"gpu_up/0/GPU-0": 0.0})
+    watch = _watch([report._replace(notes=("GPU 0: nvmlDeviceGetHandleByIndex_v2: GPU is lost",))])
+    assert _lines(watch, pen, width=40, height=6)[3:5] == ["  0  LOST", "     nvmlDeviceGetHandleByIndex_v2: GP …"]
+    assert _lines(watch, pen, width=40, height=5)[3:4] == ["  0  LOST …"]
+
+
+def test_each_row_of_several_lines_is_on_the_page_with_the_cursor(busy: Make, pen: Ink) -> None:
+    downs: dict[str, float] = {f"gpu_up/{gpu}/GPU-{gpu}": 0.0 for gpu in range(8)}
+    notes = tuple(f"GPU {gpu}: nvmlDeviceGetHandleByIndex_v2: GPU is lost" for gpu in range(8))
+    watch = _watch([busy(8, "gpu001", **downs)._replace(notes=notes)])
+    for cursor in range(8):
+        lines = _lines(watch, pen, View(cursor=cursor), width=40, height=12)
+        assert f"  {cursor}  LOST" in lines
+        assert lines[-2].startswith("… ")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from brctl.node.report import State
 from brctl.render.live import amounts
-from brctl.render.live.ink import BLANK, Cell, Column, Ink, cell, ink, joined, laid_out
+from brctl.render.live.ink import Cell, Ink, cell, ink, joined
 
 
 def _text(line: "list[Cell]") -> str:
@@ -77,34 +77,6 @@ def test_eight_colours_have_no_quiet_background(monkeypatch: pytest.MonkeyPatch)
     many = ink(Console(file=io.StringIO(), force_terminal=True, color_system="256"), "utf-8")
     assert few.paint([Cell("a")], 1, "@") == "\x1b[7ma\x1b[0m"
     assert re.fullmatch(r"\x1b\[48;[25;\d]+ma\x1b\[0m", many.paint([Cell("a")], 1, "@"))
-
-
-COLUMNS = (Column("A"), Column("BB", rank=2, right=True), Column("C", rank=1, least=2, most=4))
-
-
-def _rows() -> "list[list[Cell]]":
-    return [[Cell("x"), Cell("123"), lambda width: [Cell("c" * width)]], [Cell("yy"), Cell("4"), BLANK]]  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize(
-    ("width", "lines", "hidden"),
-    [
-        (80, ["A    BB  C   ", "x   123  cccc", "yy    4      "], []),
-        (12, ["A    BB  C  ", "x   123  ccc", "yy    4     "], []),
-        (10, ["A   C   ", "x   cccc", "yy      "], ["BB"]),
-        (3, ["A ", "x ", "yy"], ["BB", "C"]),
-        (1, ["A ", "x ", "yy"], ["BB", "C"]),
-    ],
-)
-def test_columns_go_by_rank_and_drawings_take_what_is_left(width: int, lines: "list[str]", hidden: "list[str]") -> None:
-    drawn, left_out = laid_out(COLUMNS, _rows(), width)
-    assert [_text(list(line)) for line in drawn] == lines
-    assert left_out == hidden
-
-
-def test_wide_letters_take_two_cells() -> None:
-    drawn, _ = laid_out((Column("A"), Column("B")), [[Cell("漢字"), Cell("x")]], 80)
-    assert [_text(list(line)) for line in drawn] == ["A     B", "漢字  x"]
 
 
 def test_joined() -> None:
