@@ -92,8 +92,11 @@ def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> Non
             elif verbose:
                 for transaction in report.transactions:
                     _transaction(terminal, transaction)
-            else:
+            elif terminal.console.width >= _WIDE:
                 terminal.table(_HISTORY, [_history_row(transaction) for transaction in report.transactions])
+            else:
+                for transaction in report.transactions:
+                    _brief(terminal, transaction)
 
 
 def pages(terminal: Terminal, found: Sequence[Page]) -> None:
@@ -153,10 +156,16 @@ def _title(terminal: Terminal, report: Report, name: str, found: Sequence[Change
     title = Text(name, style="bold")
     if report.mock:
         title.append(mocked(report.mock), style="yellow")
-    for outcome, number in Counter(change.outcome for change in found).items():
+    for (outcome, is_file), number in Counter((change.outcome, _is_file(change)) for change in found).items():
+        files = f" file{'s' if number > 1 else ''}" if is_file else ""
         title.append("  ")
-        title.append(f"{number} {outcome.value}", style=_STYLES[outcome])
+        title.append(f"{number}{files} {outcome.value}", style=_STYLES[outcome])
     terminal.line(title)
+
+
+def _is_file(change: Change) -> bool:
+    """Whether it is what rollback tells of a file, which may have served many values."""
+    return change.subject == HOST and change.key.startswith("/")
 
 
 def _table(terminal: Terminal, command: str, rows: Sequence[Row]) -> None:
@@ -279,18 +288,31 @@ def _holds(change: Change) -> bool:
 
 _HISTORY = (
     Column("Transaction"),
-    Column("When (UTC)", rank=2),
+    Column("When (UTC)"),
     Column("State"),
     Column("Values", right=True, rank=1),
     Column("Who", wrap=True),
-    Column("Config", rank=3),
-    Column("Boot", rank=4),
+    Column("Config", rank=2),
+    Column("Boot", rank=3),
 )
 
 
 def _history_row(it: Transaction) -> list[Text | str | None]:
-    done = sum(change.outcome not in _UNTOUCHED for change in it.changes)
-    return [it.id, _when(it), it.state, str(done), it.who, it.config_hash, it.boot_id[:8] or None]
+    return [it.id, _when(it), it.state, str(_touched(it)), it.who, it.config_hash, it.boot_id[:8] or None]
+
+
+def _touched(it: Transaction) -> int:
+    """How many values; the files that made them last are counted only where there is nothing else."""
+    done = [change for change in it.changes if change.outcome not in _UNTOUCHED]
+    return sum(not _is_file(change) for change in done) or len(done)
+
+
+def _brief(terminal: Terminal, it: Transaction) -> None:
+    count = _touched(it)
+    terminal.line(Text.assemble((it.id, "bold"), f"  {it.state}"))
+    terminal.line(f"{_when(it)} UTC, {count} value{'' if count == 1 else 's'}", 2)
+    terminal.line(f"by {it.who}", 2)
+    terminal.line(Text(f"config {it.config_hash or '-'}, boot {it.boot_id[:8] or '-'}", style="dim"), 2)
 
 
 def _transaction(terminal: Terminal, it: Transaction) -> None:

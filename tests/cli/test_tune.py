@@ -59,6 +59,19 @@ def test_plan_apply_plan_rollback_across_invocations(brctl: Brctl) -> None:
     assert (again.code, again.err) == (3, "error: gpu001: there is nothing to roll back\n")
 
 
+def test_a_bond_with_its_vlan_is_one_value_there_and_back(brctl: Brctl) -> None:
+    done = brctl("--mock", "dgx-h100", "tune", "apply", "--yes", "--set", "network.mtu=4200", "-o", "json")
+    (there,) = json.loads(done.out)["reports"]
+    assert [change["outcome"] for change in there["changes"]] == ["changed"] * 11
+    (back,) = json.loads(brctl("--mock", "dgx-h100", "tune", "rollback", "-o", "json").out)["reports"]
+    names = [change["subject"]["name"] for change in back["changes"]]
+    assert (len(names), names.count("bond0")) == (11, 1)
+    bond = back["changes"][names.index("bond0")]
+    assert (bond["outcome"], bond["live"]) == ("restored", "9000")
+    assert bond["effects"] == ["/sys/class/net/bond0.100/mtu: 4200 -> 9000"]
+    assert len(back["transactions"][0]["changes"]) == 11
+
+
 @pytest.mark.parametrize(
     ("argv", "code"),
     [

@@ -420,9 +420,10 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     name = tell("tune-apply").transactions[0].id
     machines.overlay.write("/sys/a", "7\n")
     back = tell("tune-rollback", transaction=name)
-    assert outcomes(back) == [("a", "restored"), ("a", "conflict")]
-    assert (back.changes[1].before, back.changes[1].live, back.changes[1].wanted) == ("2", "7", "1")
-    assert back.changes[1].reason == "changed since: we set 2, it is 7, before us it was 1"
+    assert outcomes(back) == [("a", "conflict")]
+    assert (back.changes[0].before, back.changes[0].live, back.changes[0].wanted) == ("2", "7", "1")
+    assert back.changes[0].reason == "/sys/a: changed since: we set 2, it is 7, before us it was 1"
+    assert machines.load().read("/sys/b") == "1\n"
     assert machines.load().read("/sys/a") == "7\n"
     assert tell("tune-rollback").errors[0].message == "there is nothing to roll back"
     assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "conflict")]

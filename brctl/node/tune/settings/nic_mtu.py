@@ -127,7 +127,8 @@ def _writes(case: Case, link: Link) -> Tuple[Write, ...]:
     bridge whose MTU was written follows no more."""
     if link.mtu == case.want:
         return ()
-    return tuple(_write(one.name, case.then[one.name]) for one in (*_dragged(case, link), link))
+    dragged = [_write(one.name, case.then[one.name])._replace(along=True) for one in _dragged(case, link)]
+    return (*dragged, _write(link.name, case.want))
 
 
 def _dragged(case: Case, link: Link) -> List[Link]:
