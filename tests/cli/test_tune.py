@@ -104,6 +104,13 @@ def test_exit_codes(brctl: Brctl, argv: tuple[str, ...], code: int) -> None:
         (("plan", "--set", "gpu.power_limit=6\udcff"), "error: --set gpu.power_limit:1:9: byte 0xff is not UTF-8"),
         (("apply", *LIMIT), "error: tune apply asks first, and nobody is there to ask\nhint: give --yes\n"),
         (("apply", *LIMIT, "-o", "json"), "error: tune apply asks first, and --output json leaves no place for it\n"),
+        (
+            ("apply", "--set", "netwrk.mtu=9000"),
+            "error: --set: tune.netwrk: unknown key\nhint: did you mean 'network'?\n",
+        ),
+        (("apply",), "error: nothing is wanted: there is no config\n"),
+        (("apply", *LIMIT, "--as", "-x"), "error: --as -x: no node name"),
+        (("apply", *LIMIT, "--canary", "2"), "error: --canary, --max-failures and --drain are about many nodes"),
         (("apply", "--yes", *LIMIT, "--confirm-within", "5"), "error: --confirm-within 5: 5 has no unit\n"),
         (("apply", "--yes", *LIMIT, "--drain-wait", "5m"), "error: --drain-wait is how long --drain waits, which is"),
         (("confirm", ""), "error: the ID is empty\nhint: `brctl tune history` shows them; without one it is"),
