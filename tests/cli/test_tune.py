@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from brctl.cli import tune
+from brctl.cli.verdict import tune_code
+from brctl.node.report import HOST, Change, Outcome, Report
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -232,6 +234,23 @@ def test_who_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tune._who().startswith("54321@")
     monkeypatch.setenv("SUDO_USER", "x\udcff")
     assert tune._who().startswith("x? (sudo)@")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (Outcome.CHANGED, 0),
+        (Outcome.PENDING, 1),
+        (Outcome.CAPPED, 1),
+        (Outcome.PENDING_REBOOT, 1),
+        (Outcome.REFUSED, 3),
+        (Outcome.NOT_ATTEMPTED, 3),
+        (Outcome.CONFLICT, 3),
+    ],
+)
+def test_the_code_of_an_outcome(outcome: Outcome, code: int) -> None:
+    changes = (Change("one", HOST, "a", Outcome.OK), Change("one", HOST, "b", outcome))
+    assert tune_code([Report("n", 0.0, 0.0, changes=changes)]) == code
 
 
 def test_somebody_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

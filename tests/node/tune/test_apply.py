@@ -130,6 +130,32 @@ def test_each_write_is_journalled_first_and_read_back(use: Any, tell: Ask, machi
     assert tell("tune-history", transaction=transaction.id).transactions == (transaction,)
 
 
+def test_what_waits_for_a_reboot_is_written_once(use: Any, tell: Ask, machines: Machines) -> None:
+    """As of a GPU's ECC or MIG mode: the call succeeds, the mode of now stays, and the other waits. No run after that
+    tries again (NVIDIA/gpu-operator#118, #2833)."""
+
+    def plan(scene: Scene) -> Sequence[Step]:
+        mode = Change("one", HOST, "mode", Outcome.OK, wanted="2", live="1")
+        if (scene.host.read("/sys/a") or "").strip() == "2":
+            return [Step(mode._replace(outcome=Outcome.PENDING_REBOOT, reason="it waits for a reboot"))]
+        return [Step(mode, (knob("/sys/a", "2"),))]
+
+    use(one=plan)
+    done = tell("tune-apply")
+    assert outcomes(done) == [("mode", "pending reboot")]
+    assert (done.changes[0].live, done.changes[0].reason) == ("1", "it waits for a reboot")
+    assert done.transactions[0].state == "done"
+    written = machines.written()
+    assert written == ["write /sys/a 2"]
+    for action in ("tune-plan", "tune-apply", "tune-apply"):
+        again = tell(action)
+        assert outcomes(again) == [("mode", "pending reboot")]
+        assert again.transactions == ()
+    assert machines.written() == written
+    assert outcomes(tell("tune-rollback")) == [("mode", "restored")]
+    assert machines.load().read("/sys/a") == "1\n"
+
+
 def test_nothing_pending_opens_no_transaction(use: Any, tell: Ask, machines: Machines) -> None:
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "1")], scene.host)])
     done = tell("tune-apply")
