@@ -11,7 +11,8 @@ from rich.text import Text
 
 from ..node.report import HOST, Change, Outcome, Report, Transaction
 from ..node.tune.manual import Page
-from .terminal import Column, Terminal, mocked
+from .headline import mocked
+from .terminal import Column, Terminal
 
 _STYLES = {
     Outcome.OK: "green",
@@ -155,7 +156,7 @@ def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bo
 def _title(terminal: Terminal, report: Report, name: str, found: Sequence[Change]) -> None:
     title = Text(name, style="bold")
     if report.mock:
-        title.append(mocked(report.mock), style="yellow")
+        title.append(f"  {mocked(report.mock)}", style="yellow")
     for (outcome, is_file), number in Counter((change.outcome, _is_file(change)) for change in found).items():
         files = f" file{'s' if number > 1 else ''}" if is_file else ""
         title.append("  ")
@@ -202,8 +203,7 @@ def _values(command: str, change: Change) -> tuple[str | None, str | None]:
 
 def _paragraph(terminal: Terminal, command: str, row: Row, details: Sequence[Text | str]) -> None:
     change = row.change
-    what = f"  {change.key} of {_named(row.parts)}"
-    terminal.line(Text.assemble((change.outcome.value, _STYLES[change.outcome]), what))
+    terminal.line(Text.assemble((change.outcome.value, _STYLES[change.outcome]), f"  {_what(row)}"))
     old, new = _values(command, change)
     told = new or "-" if old == new else f"{old or '-'} -> {new or '-'}"
     terminal.line(told + (f"; next boot {_boot(change)}" if change.boot else ""), 2)
@@ -243,6 +243,11 @@ def _alike(found: Sequence[Change]) -> list[Row]:
 
 
 _GPU = "GPU "
+
+
+def _what(row: Row) -> str:
+    """`mtu of ens[1-8]np0`; a file's path says it all."""
+    return row.change.key if _is_file(row.change) else f"{row.change.key} of {_named(row.parts)}"
 
 
 def _named(parts: Sequence[str]) -> str:
@@ -320,7 +325,7 @@ def _transaction(terminal: Terminal, it: Transaction) -> None:
     terminal.line(Text.assemble((it.id, "bold"), f"  {it.state}  {_when(it)} UTC  by {it.who}"))
     terminal.line(Text(f"config {it.config_hash or '-'}, boot {it.boot_id or '-'}", style="dim"), 2)
     for row in _alike([change for change in it.changes if change.outcome not in _UNTOUCHED]):
-        change, what = row.change, f"  {row.change.key} of {_named(row.parts)}: "
+        change, what = row.change, f"  {_what(row)}: "
         head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), what)
         values = f"{change.before or '-'} -> {change.live or '-'}"
         if change.outcome is Outcome.CHANGED and change.before == change.live:  # it was so, but not at the next boot

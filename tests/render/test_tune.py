@@ -206,6 +206,10 @@ def test_rollback_counts_values_as_apply_did_and_files_apart(shown: Any) -> None
     assert text.startswith("n1  mock machine m, composed  1 file restored  2 restored\n")
     files = [back[0], back[0]._replace(key="/etc/y.conf")]
     assert "  2 files restored\n" in shown("tune rollback", report("n1", files))
+    narrow = shown("tune rollback", report("n1", files[:1]), width=40)
+    assert narrow.endswith("\nrestored  /etc/x.conf\n  9 bytes -> absent\n")
+    long = shown("tune history", report("n1", [], transactions=(one,)), verbose=True)
+    assert "    restored  /etc/x.conf: 9 bytes -> absent\n" in long
     assert " 2 values\n" in shown("tune history", report("n1", [], transactions=(one,)), width=40)
     all_files = one._replace(changes=tuple(files))
     assert " 2 values\n" in shown("tune history", report("n1", [], transactions=(all_files,)), width=40)
