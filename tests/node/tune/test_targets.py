@@ -1,10 +1,12 @@
 """Files that cannot be written are known before anything is."""
 
 import errno
+import os
 from typing import Any, Dict, Optional
 
 import pytest
 
+from brctl.node.host.local import Local
 from brctl.node.host.machine import Machine
 from brctl.node.report import Outcome, Report
 from brctl.node.request import PowerLimit
@@ -68,3 +70,21 @@ def test_a_plan_refuses_and_nothing_is_touched(ask: Any, load: Any, path: str) -
     assert {change.reason for change in refused} == {path + ": a folder, where a file has to be"}
     assert lasting.transactions == ()
     assert {change.outcome for change in ask(host, "tune-plan", **wanted).changes} == {Outcome.PENDING}
+
+
+@pytest.mark.real
+def test_as_this_machine_tells_it(tmp_path: Any) -> None:
+    pipe, folder, masked, file = (str(tmp_path / name) for name in ("pipe", "folder", "masked", "file"))
+    os.mkfifo(pipe)
+    os.mkdir(folder)
+    os.symlink("/dev/null", masked)
+    (tmp_path / "file").write_text("x")
+    host = Local()
+    assert [hindrance(host, path) for path in (pipe, folder, masked, file, file + "/x", folder + "/new/x")] == [
+        pipe + ": no regular file",
+        folder + ": a folder, where a file has to be",
+        masked + " is masked: it is a link to /dev/null",
+        None,
+        "{}/x cannot be made: {} is no folder".format(file, file),
+        None,
+    ]
