@@ -26,6 +26,7 @@ read letter by letter: no blank and no quote is removed, and the first line of a
 | `comm-name` | names that nobody reads, with the nearest one |
 | `comm-computed` | values that a script computes when it runs, and so are not judged |
 | `comm-number` | units, and values out of range |
+| `comm-value` | words that NCCL does not know (`NCCL_DEBUG=TRCE`), what it does instead, and the nearest one |
 | `comm-debugging` | knobs that look for a fault and cost speed where they stay |
 | `comm-buffer` | NCCL_BUFFSIZE with its cost of GPU memory; sizes with which LL128 hangs |
 | `comm-framework` | CUDA_DEVICE_MAX_CONNECTIONS against the framework |

@@ -73,13 +73,14 @@ def init(
     check."""
     from .. import render
     from ..config.init import text
+    from ..render.headline import mocks
     from .session import inventory
 
     common(ctx).form("yaml")
     if file is not None:
         refuse(file, force)
-    node, seen = inventory(ctx)
-    written = text(seen, node)
+    report, seen = inventory(ctx)
+    written = text(seen, report.node, next(iter(mocks([report])), None))
     if file is None:
         return render.plain(written)
     write(file, written, force)

@@ -138,6 +138,7 @@ def bundle(
 ) -> None:
     """Record this host, or the one node of --nodes: what brctl reads of it, with serial numbers, addresses, names and
     secrets masked."""
+    from ..render.headline import mocks
     from .session import ask
     from .verdict import exit_code
 
@@ -149,7 +150,7 @@ def bundle(
         tell(f"{report.node}: {error.message}", error.hint)
     if report.bundle is not None:
         write(file, report.bundle, force, private=True)
-        for line in _summary(file, report.bundle):
+        for line in (*mocks([report]), *_summary(file, report.bundle)):
             given.warn(line)
     raise typer.Exit(exit_code([report], "crit", strict=False))
 

@@ -42,7 +42,7 @@ def alerts(ctx: typer.Context) -> None:
     with opened(ctx, asked) as source:
         reports, watched = _looked(source)
     rules = _rules(source)
-    shown.states(rules, watched, form, given.quiet, given.verbose)
+    shown.states(rules, watched, reports, form, given.quiet, given.verbose)
     for report in reports:
         for error in report.errors:
             tell(f"{report.node}: {error.message}", error.hint)
@@ -117,14 +117,14 @@ def history(
     """Print what `brctl monitor --act` has done: why, what came of it, and when it was undone."""
     from ..render import alerts as shown
     from .alerting import store
-    from .session import named, opened
+    from .session import mocked, named, opened
 
     given = common(ctx)
     form = given.form(*_FORMS)
     config = opened(given)
     names = named(given, config)
     found = [one for one in store(given, config).history() if names is None or one.node in names]
-    shown.history(found[-last:], form)
+    shown.history(found[-last:], form, any(mocked(given)))
 
 
 @app.command("silence", cls=Command)
@@ -145,7 +145,7 @@ def silence(
     """
     from ..render import alerts as shown
     from .alerting import store
-    from .session import opened
+    from .session import mocked, opened
 
     given = common(ctx)
     form = given.form(*_FORMS)
@@ -159,7 +159,7 @@ def silence(
         raise CommandError(
             "what is to be silenced?", "for example: brctl monitor alerts silence gpu-hot gpu=3 --for 2h"
         )
-    shown.silences(kept.silences(now), form, now)
+    shown.silences(kept.silences(now), form, now, any(mocked(given)))
 
 
 def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: str | None, now: float) -> Silence:

@@ -165,7 +165,7 @@ def discover(
     run = fleet(given, config, named(given, config) or sources.all_nodes(config, said))
     reports = run.ask("show", meanwhile=lambda: render.prepare(form))
     found, code = sources.settle(config, said, reports, apply=yes)
-    render.discovery(found, form)
+    render.discovery(found, reports, form)
     raise typer.Exit(code)
 
 

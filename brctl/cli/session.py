@@ -186,12 +186,12 @@ def _one(given: Common) -> FleetSession:
     return fleet(given, config, names)
 
 
-def inventory(ctx: typer.Context) -> tuple[str, Inventory]:
-    """What this host, or the node of --nodes, is called, and what it is. Raises CommandError, ConfigError."""
+def inventory(ctx: typer.Context) -> tuple[Report, Inventory]:
+    """The Report of this host, or of the node of --nodes, and what it is. Raises CommandError, ConfigError."""
     report = ask(ctx, "show")
     if report.inventory is None:
         raise CommandError(report.errors[0].message, report.errors[0].hint, INCOMPLETE)
-    return report.node, report.inventory
+    return report, report.inventory
 
 
 def _hostname(given: Common, mock: str | None) -> str:

@@ -102,8 +102,6 @@ def apply(
 
     form = common(ctx).form("table", "json", "yaml")
     chosen, within_s = _settings(only, skip), seconds("--confirm-within", confirm_within)
-    if not yes:
-        _somebody_to_ask("apply", form)
     with session(ctx) as run:
         _refuse_strangers(run)
         asked = Tuning(
@@ -117,6 +115,7 @@ def apply(
         run = _wanting(run, asked, sets)
         rolling = _rolling(run, canary, max_failures, _drain_wait_s(drain, drain_wait))
         if not yes:
+            _somebody_to_ask("apply", form)
             _ask_first(run)
         render.prepare(form)
         try:

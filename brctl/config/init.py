@@ -27,8 +27,9 @@ _BY_INTERFACE = ("roce", "ethernet")
 T = TypeVar("T")
 
 
-def text(seen: Inventory, node: str) -> str:
-    """The config of a cluster of one node, this one; it validates, and the node passes its own check.
+def text(seen: Inventory, node: str, mock: str | None = None) -> str:
+    """The config of a cluster of one node, this one; it validates, and the node passes its own check. `mock` says of a
+    machine that is not there that it is none.
 
     Raises ConfigError for what is no node name.
     """
@@ -36,6 +37,7 @@ def text(seen: Inventory, node: str) -> str:
     group, role = ("compute", ", role: compute") if gpus else ("servers", "")
     rails = _rails(seen)
     lines = [
+        *([f"# {mock}"] if mock else []),
         *_HEAD.format(node=_quoted(_checked(node)), group=group, role=role).splitlines(),
         *_section(f"  {group}:", [*_accelerator(gpus, seen), *_nics(rails, seen), *_host(seen)]),
         *_tune(rails),

@@ -5,6 +5,7 @@ Bounded: bytes, depth and number of values. Words are read as YAML 1.2 reads the
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -86,11 +87,18 @@ def read(path: Path) -> bytes:
             data = file.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        hint = "`brctl config init` writes one" if isinstance(error, FileNotFoundError) else None
+        hint = _missing(path) if isinstance(error, FileNotFoundError) else None
         raise ConfigError([Mistake(f"{path}: {reason[:1].lower()}{reason[1:]}", hint=hint)]) from None
     if max(size, len(data)) > MOST_BYTES:
         raise ConfigError([Mistake(f"{path}: more than {MOST_BYTES >> 20}MiB: this is no config")])
     return data
+
+
+def _missing(path: Path) -> str:
+    """What to do about a file that is not there; no command makes its folder."""
+    if path.parent.is_dir():
+        return f"`brctl config init {shlex.quote(str(path))}` writes one that fits this host"
+    return f"there is no folder {path.parent}"
 
 
 def parse(data: bytes, file: str) -> Document:
@@ -252,7 +260,7 @@ class _Builder:
         event = next(event for event in self.events if not isinstance(event, starts))
         self.result.marks[()] = Marks(_mark(event), _mark(event))
         if isinstance(event, yaml.StreamEndEvent) or (isinstance(event, yaml.ScalarEvent) and event.value in _NULLS):
-            hint = "`brctl config init` writes one that fits this host"
+            hint = f"`brctl config init --force {shlex.quote(self.result.file)}` writes one that fits this host over it"
             self.refuse("the file is empty", (), _mark(event), hint, fatal=True)
         if not isinstance(event, yaml.MappingStartEvent):
             hint = missing_colon(event.value) if re.match(r"\w+ \S+( |$)", getattr(event, "value", "")) else _LEAST

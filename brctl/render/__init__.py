@@ -256,13 +256,11 @@ def notes(command: str, reports: Sequence[Report], form: str) -> None:
     """What each node says, where that is all."""
     if form != "table":
         return _reports(command, reports, form)
+    from .nodes import notes as lines
     from .terminal import Terminal
 
     terminal = Terminal()
-    for report in _heard(terminal, reports):
-        for note in report.notes:
-            terminal.line(f"{report.node}: {note}")
-    return None
+    return lines(terminal, _heard(terminal, reports))
 
 
 def rows(found: Sequence[Row], form: str) -> None:
@@ -288,14 +286,14 @@ def watched(form: str) -> Iterator[Callable[[str, Sequence[Row], tuple[str, str 
         yield lambda *shown: screen.draw(lambda terminal: watched_rows(terminal, *shown))
 
 
-def discovery(found: Discovery, form: str) -> None:
-    """What the sources say, who answers, and the change of the config."""
+def discovery(found: Discovery, reports: Sequence[Report], form: str) -> None:
+    """What the sources say, who answers with which Report, and the change of the config."""
     if form != "table":
         return _data({"command": "node-manager discover", "discovery": _plain(found)}, form)
     from .nodes import discovery as table
     from .terminal import Terminal
 
-    return table(Terminal(), found)
+    return table(Terminal(), found, reports)
 
 
 def outcomes(command: str, found: Sequence[Outcome], form: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..fleet.alert_store import Silence
     from ..fleet.alert_watch import Watched
+    from ..node.report import Report
 
 RulesOf = Sequence[tuple[str, Sequence[Rule]]]
 """By node."""
@@ -35,22 +36,26 @@ _OUTCOMES = {
 _WORST = [Phase.FIRING, Phase.CLEARING, Phase.PENDING, Phase.INACTIVE]
 
 
-def states(found: RulesOf, watched: Watched, form: str, quiet: bool, verbose: bool) -> None:
+def states(found: RulesOf, watched: Watched, reports: Sequence[Report], form: str, quiet: bool, verbose: bool) -> None:
     """Print what fires and what is about to, each; then every rule with its state. `quiet`: what fires, no more."""
     if form != "table":
         alerts = [{**encode(alert._replace(points=())), "silenced": alert.key in watched.silenced}
                   for alert in watched.alerts]  # fmt: skip
         return _print("monitor alerts", form, rules=_plain(found), alerts=alerts)
+    from .fleet import mocks
     from .terminal import Terminal
 
     terminal = Terminal()
+    if not quiet:
+        mocks(terminal, reports)
     told = [alert for alert in watched.alerts if alert.phase is not Phase.INACTIVE]
     for alert in sorted(told, key=lambda alert: (_WORST.index(alert.phase), alert.severity.value, alert.key)):
         rule = next(rule for node, rules in found if node == alert.node for rule in rules if rule.id == alert.rule)
         if alert.phase.fires or not quiet:
             terminal.line(_headline(alert, rule, alert.key in watched.silenced))
     if not quiet:
-        terminal.gap()
+        if told:
+            terminal.gap()
         _table_of_rules(found, verbose, watched)
     return None
 
@@ -148,7 +153,10 @@ def _set(nodes: Sequence[str]) -> str:
     return node_set(nodes)
 
 
-def history(records: Sequence[ActionRecord], form: str) -> None:
+_APART = "of mocked machines, of which there is a record of its own"
+
+
+def history(records: Sequence[ActionRecord], form: str, mock: bool) -> None:
     """Print actions, oldest first."""
     if form != "table":
         return _print("monitor alerts history", form, actions=[encode(one) for one in records])
@@ -157,6 +165,8 @@ def history(records: Sequence[ActionRecord], form: str) -> None:
     from .terminal import Terminal
 
     terminal = Terminal()
+    if mock:
+        terminal.line(Text(_APART, style="yellow"))
     if not records:
         terminal.line("nothing was done: only `brctl monitor --act` does anything")
     for one in records:
@@ -192,13 +202,17 @@ def _bare(event: Event) -> Event:
     return event._replace(alert=event.alert._replace(points=()))
 
 
-def silences(found: Sequence[Silence], form: str, now: float) -> None:
+def silences(found: Sequence[Silence], form: str, now: float, mock: bool) -> None:
     """Print what is silenced at the time `now`."""
     if form != "table":
         return _print("monitor alerts silence", form, silences=[encode(one) for one in found])
+    from rich.text import Text
+
     from .terminal import Column, Terminal
 
     terminal = Terminal()
+    if mock:
+        terminal.line(Text(_APART, style="yellow"))
     if not found:
         terminal.line("nothing is silenced")
         return None

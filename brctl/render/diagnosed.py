@@ -7,8 +7,8 @@ from rich.text import Text
 from ..node.report import Finding, Report, Status
 from .causes import roots
 from .findings import folded, one
-from .headline import CALLS, headline, tally
-from .terminal import STYLES, Terminal, mocked
+from .headline import CALLS, headline, mocked, tally
+from .terminal import STYLES, Terminal
 
 
 def diagnosis(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> None:
@@ -20,7 +20,7 @@ def diagnosis(terminal: Terminal, report: Report, quiet: bool, verbose: bool) ->
     style = STYLES[said.status] if said.status else "bold red"
     terminal.line(Text.assemble((report.node, "bold"), ": ", (said.word, style), "  ", said.reason))
     if report.mock:
-        terminal.line(Text(mocked(report.mock).strip(), style="yellow"))
+        terminal.line(Text(mocked(report.mock), style="yellow"))
     width = max((len(finding.check) for finding in shown), default=0)
     for checks, finding in folded(shown):
         one(terminal, finding, checks, report.findings, width, verbose)

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from ..node.report import Finding, Report, Status
 from .causes import roots, then
-from .headline import CALLS
-from .terminal import NARROWEST, STYLES, Terminal, mocked
+from .headline import CALLS, mocked
+from .terminal import NARROWEST, STYLES, Terminal
 
 
 def findings(terminal: Terminal, report: Report, quiet: bool, verbose: bool) -> None:
@@ -44,7 +44,7 @@ def _is_shown(finding: Finding, quiet: bool, verbose: bool) -> bool:
 def _title(report: Report) -> Text:
     title = Text(report.node, style="bold")
     if report.mock:
-        title.append(mocked(report.mock), style="yellow")
+        title.append(f"  {mocked(report.mock)}", style="yellow")
     for status, number in Counter(finding.status for finding in roots(report.findings)).items():
         title.append("  ")
         title.append(f"{number} {status.value}", style=STYLES[status])

@@ -12,8 +12,8 @@ from ..fleet.traits import near
 from ..node.facts import Inventory, Problem
 from ..node.report import WORST_FIRST, Finding, Report, Status
 from .causes import roots, then
-from .headline import CALLS, headline
-from .terminal import STYLES, Column, Terminal, mocked
+from .headline import CALLS, headline, mocked
+from .terminal import STYLES, Column, Terminal
 
 _ANSWERED = ("busy", "tune-error")
 """Errors of nodes that answer, and say why they did nothing."""
@@ -36,7 +36,7 @@ def findings(terminal: Terminal, reports: Sequence[Report], quiet: bool, verbose
     heard = [group for group in groups if not group.reports[0].errors]
     if quiet and not any(group.worst in (None, *CALLS) for group in groups):
         return
-    _mocks(terminal, reports)
+    mocks(terminal, reports)
     unreachable(terminal, reports, verbose)
     told = False
     for each in heard:
@@ -64,7 +64,7 @@ def unreachable(terminal: Terminal, reports: Sequence[Report], verbose: bool) ->
 
 def inventories(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> None:
     """Print a row for each kind of node: the rarest first."""
-    _mocks(terminal, reports)
+    mocks(terminal, reports)
     unreachable(terminal, reports, verbose)
     heard = [report for report in reports if report.inventory is not None]
     sizes = near(size for size in map(_memory, heard) if size)
@@ -128,7 +128,7 @@ def _nics(seen: Inventory) -> str | None:
     return ", ".join(told) or None
 
 
-def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
+def mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
     """What every screen says of machines that are not there."""
     found: dict[Hashable, list[Report]] = {}
     for report in reports:
@@ -138,7 +138,7 @@ def _mocks(terminal: Terminal, reports: Sequence[Report]) -> None:
         mock = same[0].mock
         if mock:
             names = node_set(report.node for report in same)
-            terminal.line(Text(f"{names}:{mocked(mock)}", style="yellow"))
+            terminal.line(Text(f"{names}:  {mocked(mock)}", style="yellow"))
 
 
 def _group(terminal: Terminal, group: Group, quiet: bool, verbose: bool, reasons: bool) -> None:

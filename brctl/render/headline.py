@@ -6,11 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..node.report import WORST_FIRST, Finding, Report, Status
+from ..node.report import WORST_FIRST, Finding, Mock, Report, Status
 
 CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody: shown with their evidence, and alone where --quiet is given."""
 _WORDS = {Status.CRIT: "CRIT", Status.WARN: "WARN", Status.UNKNOWN: "UNKNOWN"}
+
+
+def mocked(mock: Mock) -> str:
+    """What every screen says of a machine that is not there."""
+    origin = "recorded from hardware" if mock.recorded else "composed"
+    return f"mock machine {mock.machine}, {origin}"
+
+
+def mocks(reports: Iterable[Report]) -> list[str]:
+    """Of all that are not there, each once."""
+    return list(dict.fromkeys(mocked(report.mock) for report in reports if report.mock))
 
 
 class Headline(NamedTuple):

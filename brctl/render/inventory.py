@@ -10,7 +10,8 @@ from ..node.facts import Gpu, GpuInstance, Inventory, Mount, Nic, NumaNode, Rdma
 from ..node.patterns import natural
 from ..node.report import Report
 from ..node.units import rate, size
-from .terminal import Column, Terminal, mocked
+from .headline import mocked
+from .terminal import Column, Terminal
 
 _GPU_COLUMNS = (
     Column("GPU", right=True),
@@ -59,7 +60,7 @@ def inventory(terminal: Terminal, report: Report, verbose: bool) -> None:
     seen = report.inventory
     title = Text(report.node, style="bold")
     if report.mock:
-        title.append(mocked(report.mock), style="yellow")
+        title.append(f"  {mocked(report.mock)}", style="yellow")
     terminal.line(title)
     if seen is None:
         return

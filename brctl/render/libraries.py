@@ -9,7 +9,8 @@ from rich.text import Text
 
 from ..node.facts import AcceleratorLibrary, Gpu
 from ..node.report import Report
-from .terminal import Column, Terminal, mocked
+from .headline import mocked
+from .terminal import Column, Terminal
 
 _COLUMNS = (
     Column("Vendor"),
@@ -25,7 +26,7 @@ def libraries(terminal: Terminal, report: Report) -> None:
     """Print what the libraries of a Report's inventory and its GPUs can do."""
     title = Text(report.node, style="bold")
     if report.mock:
-        title.append(mocked(report.mock), style="yellow")
+        title.append(f"  {mocked(report.mock)}", style="yellow")
     terminal.line(title)
     if report.inventory is None:
         return

@@ -10,7 +10,8 @@ from ..fleet.discover import Discovery, Said
 from ..fleet.drain import Outcome, Result
 from ..fleet.fold import node_set
 from ..fleet.listing import Row
-from ..node.report import Status
+from ..node.report import Report, Status
+from .fleet import mocks
 from .terminal import STYLES, Column, Terminal
 
 _ROW_COLUMNS = (
@@ -70,8 +71,17 @@ def outcomes(terminal: Terminal, found: Sequence[Outcome]) -> None:
             terminal.line(Text.assemble(("do: ", "bold"), outcome.hint), head.cell_len)
 
 
-def discovery(terminal: Terminal, found: Discovery) -> None:
-    """Print a line a source, who answers, and the change of the config."""
+def notes(terminal: Terminal, reports: Sequence[Report]) -> None:
+    """Print what each says."""
+    mocks(terminal, reports)
+    for report in reports:
+        for note in report.notes:
+            terminal.line(f"{report.node}: {note}")
+
+
+def discovery(terminal: Terminal, found: Discovery, reports: Sequence[Report] = ()) -> None:
+    """Print a line a source, who answers, and the change of the config; without Reports, above a screen of theirs."""
+    mocks(terminal, reports)
     width = max(len(said.source) for said in found.sources)
     for said in found.sources:
         head = Text(f"{said.source:{width}}  ", style="bold")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..node.report import Cause, Finding, Report, Status
 from .causes import roots
 from .clean import clean
-from .headline import CALLS, Headline, headline, tally
+from .headline import CALLS, Headline, headline, mocks, tally
 
 _NAGIOS = {Status.CRIT: "CRITICAL", Status.UNKNOWN: "UNKNOWN", None: "UNKNOWN", Status.WARN: "WARNING"}
 _ORDER = ("CRITICAL", "UNKNOWN", "WARNING", "OK")
@@ -26,7 +26,8 @@ def nagios(reports: Sequence[Report]) -> str:
     counts = Counter(finding.status for report in reports for finding in roots(report.findings))
     figures = " ".join(f"{status.value}={counts[status]}" for status in CALLS)
     silent = sum(head.status is None for head in heads)
-    first = f"BRCTL {_state(worst)} - {_line(among + where + worst.reason)} | {figures} no_answer={silent}"
+    mock = "".join(f" ({each})" for each in mocks(reports))
+    first = f"BRCTL {_state(worst)} - {_line(among + where + worst.reason + mock)} | {figures} no_answer={silent}"
     return "\n".join([first, *(line for report in reports for line in _long(report))])
 
 

@@ -11,8 +11,8 @@ from ..node.codec import encode
 from ..node.diagnose.manual import Card, Fact, PossibleCause, Step
 from ..node.diagnose.ranking import Answer, Conclusion, Heard, Ranked, Verdict
 from ..node.report import SCHEMA_VERSION, Report, Status
-from .headline import headline
-from .terminal import STYLES, Column, Terminal, mocked
+from .headline import headline, mocked
+from .terminal import STYLES, Column, Terminal
 
 _STYLES = {
     Verdict.LIKELY: "bold red",
@@ -39,7 +39,7 @@ def answered(terminal: Terminal, report: Report, it: Answer, card: Card, quiet: 
     word = Text(_WORDS[it.conclusion], style=STYLES[it.status])
     terminal.line(Text.assemble((it.node, "bold"), f": {it.symptom}: ", word, "  ", it.reason))
     if report.mock:
-        terminal.line(Text(mocked(report.mock).strip(), style="yellow"))
+        terminal.line(Text(mocked(report.mock), style="yellow"))
     width = max(len(cause.id) for cause in it.causes)
     for cause in it.causes:
         if not quiet or cause.speaks_for:

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleDimensions
 from rich.segment import Segments
 from rich.text import Text
 
-from ..node.report import Mock, Status
+from ..node.report import Status
 from .clean import clean
 
 STYLES = {
@@ -29,12 +29,6 @@ _LEAST_INDENT = 4
 _LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
 _PIPE_COLUMNS = 160
 """Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
-
-
-def mocked(mock: Mock) -> str:
-    """What every screen says of a machine that is not there."""
-    origin = "recorded from hardware" if mock.recorded else "composed"
-    return f"  mock machine {mock.machine}, {origin}"
 
 
 class Column(NamedTuple):

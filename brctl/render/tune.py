@@ -11,7 +11,8 @@ from rich.text import Text
 
 from ..node.report import HOST, Change, Outcome, Report, Transaction
 from ..node.tune.manual import Page
-from .terminal import Column, Terminal, mocked
+from .headline import mocked
+from .terminal import Column, Terminal
 
 _STYLES = {
     Outcome.OK: "green",
@@ -92,8 +93,11 @@ def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> Non
             elif verbose:
                 for transaction in report.transactions:
                     _transaction(terminal, transaction)
-            else:
+            elif terminal.console.width >= _WIDE:
                 terminal.table(_HISTORY, [_history_row(transaction) for transaction in report.transactions])
+            else:
+                for transaction in report.transactions:
+                    _brief(terminal, transaction)
 
 
 def pages(terminal: Terminal, found: Sequence[Page]) -> None:
@@ -152,11 +156,17 @@ def _node(terminal: Terminal, command: str, report: Report, name: str, quiet: bo
 def _title(terminal: Terminal, report: Report, name: str, found: Sequence[Change]) -> None:
     title = Text(name, style="bold")
     if report.mock:
-        title.append(mocked(report.mock), style="yellow")
-    for outcome, number in Counter(change.outcome for change in found).items():
+        title.append(f"  {mocked(report.mock)}", style="yellow")
+    for (outcome, is_file), number in Counter((change.outcome, _is_file(change)) for change in found).items():
+        files = f" file{'s' if number > 1 else ''}" if is_file else ""
         title.append("  ")
-        title.append(f"{number} {outcome.value}", style=_STYLES[outcome])
+        title.append(f"{number}{files} {outcome.value}", style=_STYLES[outcome])
     terminal.line(title)
+
+
+def _is_file(change: Change) -> bool:
+    """Whether it is what rollback tells of a file, which may have served many values."""
+    return change.subject == HOST and change.key.startswith("/")
 
 
 def _table(terminal: Terminal, command: str, rows: Sequence[Row]) -> None:
@@ -193,8 +203,7 @@ def _values(command: str, change: Change) -> tuple[str | None, str | None]:
 
 def _paragraph(terminal: Terminal, command: str, row: Row, details: Sequence[Text | str]) -> None:
     change = row.change
-    what = f"  {change.key} of {_named(row.parts)}"
-    terminal.line(Text.assemble((change.outcome.value, _STYLES[change.outcome]), what))
+    terminal.line(Text.assemble((change.outcome.value, _STYLES[change.outcome]), f"  {_what(row)}"))
     old, new = _values(command, change)
     told = new or "-" if old == new else f"{old or '-'} -> {new or '-'}"
     terminal.line(told + (f"; next boot {_boot(change)}" if change.boot else ""), 2)
@@ -234,6 +243,11 @@ def _alike(found: Sequence[Change]) -> list[Row]:
 
 
 _GPU = "GPU "
+
+
+def _what(row: Row) -> str:
+    """`mtu of ens[1-8]np0`; a file's path says it all."""
+    return row.change.key if _is_file(row.change) else f"{row.change.key} of {_named(row.parts)}"
 
 
 def _named(parts: Sequence[str]) -> str:
@@ -279,18 +293,31 @@ def _holds(change: Change) -> bool:
 
 _HISTORY = (
     Column("Transaction"),
-    Column("When (UTC)", rank=2),
+    Column("When (UTC)"),
     Column("State"),
     Column("Values", right=True, rank=1),
     Column("Who", wrap=True),
-    Column("Config", rank=3),
-    Column("Boot", rank=4),
+    Column("Config", rank=2),
+    Column("Boot", rank=3),
 )
 
 
 def _history_row(it: Transaction) -> list[Text | str | None]:
-    done = sum(change.outcome not in _UNTOUCHED for change in it.changes)
-    return [it.id, _when(it), it.state, str(done), it.who, it.config_hash, it.boot_id[:8] or None]
+    return [it.id, _when(it), it.state, str(_touched(it)), it.who, it.config_hash, it.boot_id[:8] or None]
+
+
+def _touched(it: Transaction) -> int:
+    """How many values; the files that made them last are counted only where there is nothing else."""
+    done = [change for change in it.changes if change.outcome not in _UNTOUCHED]
+    return sum(not _is_file(change) for change in done) or len(done)
+
+
+def _brief(terminal: Terminal, it: Transaction) -> None:
+    count = _touched(it)
+    terminal.line(Text.assemble((it.id, "bold"), f"  {it.state}"))
+    terminal.line(f"{_when(it)} UTC, {count} value{'' if count == 1 else 's'}", 2)
+    terminal.line(f"by {it.who}", 2)
+    terminal.line(Text(f"config {it.config_hash or '-'}, boot {it.boot_id[:8] or '-'}", style="dim"), 2)
 
 
 def _transaction(terminal: Terminal, it: Transaction) -> None:
@@ -298,7 +325,7 @@ def _transaction(terminal: Terminal, it: Transaction) -> None:
     terminal.line(Text.assemble((it.id, "bold"), f"  {it.state}  {_when(it)} UTC  by {it.who}"))
     terminal.line(Text(f"config {it.config_hash or '-'}, boot {it.boot_id or '-'}", style="dim"), 2)
     for row in _alike([change for change in it.changes if change.outcome not in _UNTOUCHED]):
-        change, what = row.change, f"  {row.change.key} of {_named(row.parts)}: "
+        change, what = row.change, f"  {_what(row)}: "
         head = Text.assemble((change.outcome.value, _STYLES[change.outcome]), what)
         values = f"{change.before or '-'} -> {change.live or '-'}"
         if change.outcome is Outcome.CHANGED and change.before == change.live:  # it was so, but not at the next boot

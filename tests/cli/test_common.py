@@ -181,7 +181,7 @@ def test_a_file_name_cannot_steer_the_terminal(brctl: Brctl, tmp_path: Path) -> 
     result = brctl("config", "validate", "-c", "c\x1b[31m.yaml")
     assert result.out == f"{shown}: valid: 1 node, 0 groups, 0 warnings\n"
     result = brctl("--mock", "cpu-only", "diagnose", "bundle", "c\x1b[31m.json")
-    assert result.err.startswith("c\N{REPLACEMENT CHARACTER}[31m.json: ")
+    assert "\nc\N{REPLACEMENT CHARACTER}[31m.json: " in result.err
 
 
 def test_a_surrogate_reaches_neither_json_nor_yaml() -> None:

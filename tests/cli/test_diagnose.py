@@ -70,7 +70,8 @@ def test_a_bundle_is_the_machine_again(brctl: Brctl, fault: str, monkeypatch: py
 def test_what_is_said_and_written(brctl: Brctl, tmp_path: Path) -> None:
     result = brctl("--mock", "dgx-h100", "diagnose", "bundle", "x.json")
     assert (result.code, result.out) == (0, "")
-    first, second, third = result.err.splitlines()
+    mock, first, second, third = result.err.splitlines()
+    assert mock == "mock machine dgx-h100, composed"
     text = (tmp_path / "x.json").read_text()
     plain = json.loads(text)
     parts = f"{len(plain['files'])} files, {len(plain['commands'])} commands, NVML of 8 GPUs"

@@ -189,12 +189,12 @@ def test_a_collector_that_there_is_not(brctl: Callable[..., Any], config: str) -
 def test_handles_are_let_go_and_taken_back(brctl: Callable[..., Any]) -> None:
     told = brctl("--mock", "dgx-h100", "monitor", "release", "--for", "60s")
     assert told.code == 0
-    assert told.out.startswith("gpu001: GPUs are let go until ")
+    assert "\ngpu001: GPUs are let go until " in told.out
     found = samples(brctl("--mock", "dgx-h100", "monitor", "--once", "-o", "jsonl").out)
     assert found["brctl_monitor_released",]["value"] == 1
     assert not [key for key in found if key[0] == "brctl_gpu_up"]
     back = brctl("--mock", "dgx-h100", "monitor", "release", "--for", "0s")
-    assert back.out == "gpu001: GPUs are watched again\n"
+    assert back.out == "gpu001:  mock machine dgx-h100, composed\ngpu001: GPUs are watched again\n"
     assert (
         samples(brctl("--mock", "dgx-h100", "monitor", "--once", "-o", "jsonl").out)["brctl_monitor_released",]["value"]
         == 0

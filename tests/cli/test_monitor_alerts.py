@@ -44,10 +44,14 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
+APART = "of mocked machines, of which there is a record of its own\n"
+
+
 def test_a_healthy_machine(brctl: Brctl) -> None:
     result = brctl("--mock", "dgx-h100", "monitor", "alerts")
     assert (result.code, result.err) == (0, "")
-    lines = result.out.splitlines()
+    mock, *lines = result.out.splitlines()
+    assert mock == "gpu001:  mock machine dgx-h100, composed"
     assert lines[0].split() == ["Alert", "State", "Severity", "Fires", "For", "Clear", "Action"]
     assert len(lines) == 1 + len(DEFAULTS)
     assert lines[2].split() == ["gpu-down", "ok", "8", "critical", "gpu", "up", "<", "1", "0s", "0s", "log"]
@@ -57,7 +61,7 @@ def test_a_healthy_machine(brctl: Brctl) -> None:
 def test_a_lost_gpu(brctl: Brctl) -> None:
     result = brctl(*LOST, "monitor", "alerts")
     assert result.code == 1
-    assert result.out.splitlines()[0] == "FIRING    gpu-down: GPU 3 of gpu001 does not answer"
+    assert result.out.splitlines()[1] == "FIRING    gpu-down: GPU 3 of gpu001 does not answer"
     assert "firing 1 of 8" in result.out
     quiet = brctl(*LOST, "monitor", "alerts", "-q")
     assert (quiet.code, quiet.out) == (1, "FIRING    gpu-down: GPU 3 of gpu001 does not answer\n")
@@ -106,13 +110,13 @@ def test_a_silence_from_beginning_to_end(brctl: Brctl) -> None:
         *LOST, "monitor", "alerts", "silence", "gpu_down", "gpu=3", "--for", "2h", "--comment", "board is ordered"
     )
     assert given.code == 0, given.err
-    id_, alert, of, left, _, *comment = given.out.splitlines()[1].split()
+    id_, alert, of, left, _, *comment = given.out.splitlines()[2].split()
     assert (alert, of, left, comment) == ("gpu-down", "gpu=3", "2h", ["board", "is", "ordered"])
     silenced = brctl(*LOST, "monitor", "alerts", "-q")
     assert (silenced.code, silenced.out) == (0, "SILENCED  gpu-down: GPU 3 of gpu001 does not answer\n")
     (told,) = json.loads(brctl(*LOST, "monitor", "alerts", "silence", "-o", "json").out)["silences"]
     assert (told["id"], told["rule"], told["nodes"]) == (id_, "gpu-down", [])
-    assert brctl(*LOST, "monitor", "alerts", "silence", "--remove", id_).out == "nothing is silenced\n"
+    assert brctl(*LOST, "monitor", "alerts", "silence", "--remove", id_).out == APART + "nothing is silenced\n"
     assert brctl(*LOST, "monitor", "alerts", "-q").code == 1
 
 
@@ -145,14 +149,15 @@ def test_without_act_it_is_said_what_would_be_done(brctl: Brctl, config: str) ->
               if one["series"] == "brctl_alert_firing"]  # fmt: skip
     assert {"alert": "gpu-down", "severity": "critical", "part": "gpu 3"} in firing
     history = brctl("-c", config, *LOST, "monitor", "alerts", "history")
-    assert history.out == "nothing was done: only `brctl monitor --act` does anything\n"
+    assert history.out == APART + "nothing was done: only `brctl monitor --act` does anything\n"
 
 
 def test_what_a_mock_does_with_act_is_on_record_and_stays_within_it(brctl: Brctl, config: str) -> None:
     act = ("monitor", "--act", "-o", "jsonl", "--interval", "100ms", "--for", "150ms", "-q")
     assert brctl("-c", config, "--as", "gpu001", *LOST, *act).code == 0
     told = brctl("-c", config, *LOST, "monitor", "alerts", "history")
-    lines = told.out.splitlines()
+    apart, *lines = told.out.splitlines()
+    assert apart + "\n" == APART
     assert lines[0].split()[2:] == ["gpu001", "gpu-down", "webhook", "proposed"]
     assert lines[1] == "  tell http://127.0.0.1:1: a mock acts on nothing outside"
     assert lines[2].startswith('  why: brctl_gpu_up{gpu="3"')
@@ -161,7 +166,7 @@ def test_what_a_mock_does_with_act_is_on_record_and_stays_within_it(brctl: Brctl
         "actions"
     ]
     assert (record["outcome"], record["undone_at"]) == ("proposed", None)
-    assert brctl("-c", config, "-w", "gpu002", *LOST, "monitor", "alerts", "history").out.startswith("nothing")
+    assert brctl("-c", config, "-w", "gpu002", *LOST, "monitor", "alerts", "history").out.startswith(APART + "nothing")
     assert brctl(*LOST, "monitor", "--once", "--act").code == 2
 
 

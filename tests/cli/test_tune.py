@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from brctl.cli import tune
+from brctl.cli.verdict import tune_code
+from brctl.node.report import HOST, Change, Outcome, Report
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -59,6 +61,19 @@ def test_plan_apply_plan_rollback_across_invocations(brctl: Brctl) -> None:
     assert (again.code, again.err) == (3, "error: gpu001: there is nothing to roll back\n")
 
 
+def test_a_bond_with_its_vlan_is_one_value_there_and_back(brctl: Brctl) -> None:
+    done = brctl("--mock", "dgx-h100", "tune", "apply", "--yes", "--set", "network.mtu=4200", "-o", "json")
+    (there,) = json.loads(done.out)["reports"]
+    assert [change["outcome"] for change in there["changes"]] == ["changed"] * 11
+    (back,) = json.loads(brctl("--mock", "dgx-h100", "tune", "rollback", "-o", "json").out)["reports"]
+    names = [change["subject"]["name"] for change in back["changes"]]
+    assert (len(names), names.count("bond0")) == (11, 1)
+    bond = back["changes"][names.index("bond0")]
+    assert (bond["outcome"], bond["live"]) == ("restored", "9000")
+    assert bond["effects"] == ["/sys/class/net/bond0.100/mtu: 4200 -> 9000"]
+    assert len(back["transactions"][0]["changes"]) == 11
+
+
 @pytest.mark.parametrize(
     ("argv", "code"),
     [
@@ -91,6 +106,13 @@ def test_exit_codes(brctl: Brctl, argv: tuple[str, ...], code: int) -> None:
         (("plan", "--set", "gpu.power_limit=6\udcff"), "error: --set gpu.power_limit:1:9: byte 0xff is not UTF-8"),
         (("apply", *LIMIT), "error: tune apply asks first, and nobody is there to ask\nhint: give --yes\n"),
         (("apply", *LIMIT, "-o", "json"), "error: tune apply asks first, and --output json leaves no place for it\n"),
+        (
+            ("apply", "--set", "netwrk.mtu=9000"),
+            "error: --set: tune.netwrk: unknown key\nhint: did you mean 'network'?\n",
+        ),
+        (("apply",), "error: nothing is wanted: there is no config\n"),
+        (("apply", *LIMIT, "--as", "-x"), "error: --as -x: no node name"),
+        (("apply", *LIMIT, "--canary", "2"), "error: --canary, --max-failures and --drain are about many nodes"),
         (("apply", "--yes", *LIMIT, "--confirm-within", "5"), "error: --confirm-within 5: 5 has no unit\n"),
         (("apply", "--yes", *LIMIT, "--drain-wait", "5m"), "error: --drain-wait is how long --drain waits, which is"),
         (("confirm", ""), "error: the ID is empty\nhint: `brctl tune history` shows them; without one it is"),
@@ -212,6 +234,23 @@ def test_who_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tune._who().startswith("54321@")
     monkeypatch.setenv("SUDO_USER", "x\udcff")
     assert tune._who().startswith("x? (sudo)@")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (Outcome.CHANGED, 0),
+        (Outcome.PENDING, 1),
+        (Outcome.CAPPED, 1),
+        (Outcome.PENDING_REBOOT, 1),
+        (Outcome.REFUSED, 3),
+        (Outcome.NOT_ATTEMPTED, 3),
+        (Outcome.CONFLICT, 3),
+    ],
+)
+def test_the_code_of_an_outcome(outcome: Outcome, code: int) -> None:
+    changes = (Change("one", HOST, "a", Outcome.OK), Change("one", HOST, "b", outcome))
+    assert tune_code([Report("n", 0.0, 0.0, changes=changes)]) == code
 
 
 def test_somebody_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def data(text: str) -> Any:
 @pytest.mark.parametrize("text", ["", "\n\n", "---\n", "# only a comment\n", "~\n"])
 def test_empty(text: str) -> None:
     assert whole(text).startswith("error: c.yaml:1:1: the file is empty\n") or text == "\n\n"
-    assert "\nhint: `brctl config init` writes one that fits this host" in whole(text)
+    assert "\nhint: `brctl config init --force c.yaml` writes one that fits this host over it" in whole(text)
 
 
 @pytest.mark.parametrize("text", ["[1]", "just words\n"])
@@ -77,10 +77,12 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             source.read(path)
         return str(caught.value)
 
-    assert (
-        message(Path("none.yaml"))
-        == "error: none.yaml: no such file or directory\nhint: `brctl config init` writes one"
+    missing = "no such file or directory\nhint: "
+    assert message(Path("none.yaml")) == (
+        f"error: none.yaml: {missing}`brctl config init none.yaml` writes one that fits this host"
     )
+    assert message(Path("a b.yaml")).endswith("`brctl config init 'a b.yaml'` writes one that fits this host")
+    assert message(Path("none/c.yaml")) == f"error: none/c.yaml: {missing}there is no folder none"
     Path("folder").mkdir()
     assert message(Path("folder")) == "error: folder: is a directory"
     assert message(Path("nul\0")) == "error: nul?: embedded null byte"

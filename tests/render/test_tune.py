@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from brctl.node.report import Change, Mock, NodeError, Outcome, Report, Subject, Transaction
+from brctl.node.report import HOST, Change, Mock, NodeError, Outcome, Report, Subject, Transaction
 from brctl.render import changes, history
 from brctl.render.tune import _named, _runs
 
@@ -180,7 +180,39 @@ def test_history(shown: Any) -> None:
         "      no\n"
         "    changed  power limit of GPU 3: next boot: 700 W\n"
     )
+    assert shown("tune history", report("n1", [], transactions=(one,)), width=40) == (
+        "n1  mock machine m, composed\n"
+        "20260102-030405  done\n"
+        "  1970-01-02 00:00:00 UTC, 3 values\n"
+        "  by alice@admin1\n"
+        "  config abc, boot 01234567\n"
+    )
+    once = one._replace(state="unconfirmed", changes=found[:1], config_hash=None)
+    assert "  1970-01-02 00:00:00 UTC, 1 value\n" in shown(
+        "tune history", report("n", [], transactions=(once,)), width=40
+    )
+    assert "1970-01-02 00:00:00" in shown("tune history", report("n", [], transactions=(once,)), width=80)
     assert shown("tune history", report("n1", [])).endswith("  nothing was changed here by brctl\n")
+
+
+def test_rollback_counts_values_as_apply_did_and_files_apart(shown: Any) -> None:
+    back = [
+        Change("memlock", HOST, "/etc/x.conf", Outcome.RESTORED, before="9 bytes", live="absent"),
+        gpu(0, Outcome.RESTORED, before="650 W", live="700 W"),
+        gpu(1, Outcome.RESTORED, before="650 W", live="700 W"),
+    ]
+    one = Transaction("20260102-030405", "rolled back", 0.0, "op", "b", changes=tuple(back))
+    text = shown("tune rollback", report("n1", back))
+    assert text.startswith("n1  mock machine m, composed  1 file restored  2 restored\n")
+    files = [back[0], back[0]._replace(key="/etc/y.conf")]
+    assert "  2 files restored\n" in shown("tune rollback", report("n1", files))
+    narrow = shown("tune rollback", report("n1", files[:1]), width=40)
+    assert narrow.endswith("\nrestored  /etc/x.conf\n  9 bytes -> absent\n")
+    long = shown("tune history", report("n1", [], transactions=(one,)), verbose=True)
+    assert "    restored  /etc/x.conf: 9 bytes -> absent\n" in long
+    assert " 2 values\n" in shown("tune history", report("n1", [], transactions=(one,)), width=40)
+    all_files = one._replace(changes=tuple(files))
+    assert " 2 values\n" in shown("tune history", report("n1", [], transactions=(all_files,)), width=40)
 
 
 def test_names_of_parts() -> None:

@@ -16,5 +16,9 @@ def lint(case: Case) -> Tuple[Finding, ...]:
         order = tuple(reversed(Status))
         return tuple(sorted(dict.fromkeys(found), key=lambda finding: order.index(finding.status)))
     number = len(case.settings)
-    text = "nothing in it is about communication" if not number else "{} variables, nothing wrong".format(number)
+    text = (
+        "nothing in it is about communication"
+        if not number
+        else "{} variable{}, nothing wrong".format(number, "" if number == 1 else "s")
+    )
     return (Finding("comm-env", Status.PASS, HOST, "{}: {}".format(case.where, text)),)

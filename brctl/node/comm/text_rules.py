@@ -3,7 +3,7 @@
 from typing import Dict, Iterator, Tuple
 
 from ..report import Evidence, Finding, Status
-from . import variables
+from . import variables, words
 from .case import Case, Rule
 from .number import rest, strtoll
 from .settings import Setting
@@ -77,7 +77,10 @@ def _numbers(case: Case) -> Iterator[Finding]:
         value, left = strtoll(setting.value), rest(setting.value).strip()
         meaning = variables.MEANINGS.get(setting.name)
         if left:
-            text = "NCCL reads {!r} as {}: it knows no units and stops at {!r}".format(setting.value, value, left)
+            why = (
+                "knows numbers alone" if left == setting.value.strip() else "knows no units and stops at " + repr(left)
+            )
+            text = "NCCL reads {!r} as {}: it {}".format(setting.value, value, why)
             yield case.finding("number", Status.CRIT, setting, text, _plainly(setting))
         elif meaning and not _within(meaning, value) and value != variable.default:
             text = "{} is out of range: {}".format(value, meaning.text)
@@ -90,13 +93,34 @@ def _within(meaning: variables.Meaning, value: int) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
+_TRUTH = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
+
+
 def _plainly(setting: Setting) -> str:
     """The number that was meant; where that would be no good either, why."""
+    if setting.value.strip().lower() in _TRUTH:
+        return "write {}".format(_TRUTH[setting.value.strip().lower()])
     unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(rest(setting.value).strip()[:1].lower())
     size = strtoll(setting.value) * (unit or 0)
     if setting.name == "NCCL_BUFFSIZE" and size > 4 * _MIB:
         return "leave it out: a true {} would cost {}".format(setting.value, _cost(size))
     return "write {}".format(size) if unit else "write a plain number"
+
+
+def _words(case: Case) -> Iterator[Finding]:
+    for setting in case.known:
+        wrong = words.unknown(setting.name, setting.value)
+        if wrong is None or (case.conf and (setting.value != setting.value.strip() or setting.value[0] in _QUOTES)):
+            continue  # the latter is said by _form
+        spec = words.WORDS[setting.name]
+        text = "{!r} is none of its values: {}".format(wrong.word, spec.instead)
+        if wrong.nearest is None:
+            remedy = "one of {}; or leave it out".format(", ".join(wrong.known))
+        else:
+            alone = wrong.word == setting.value.strip()
+            remedy = ("write {}" if alone else "write {} for {}").format(wrong.nearest, wrong.word.strip())
+        status = Status.CRIT if spec.by_function else Status.WARN
+        yield case.finding("value", status, setting, text, remedy)
 
 
 def _debugging(case: Case) -> Iterator[Finding]:
@@ -162,4 +186,4 @@ def _framework(case: Case) -> Iterator[Finding]:
         yield case.finding("framework", Status.WARN, absent, text, "write CUDA_DEVICE_MAX_CONNECTIONS=1")
 
 
-RULES: Tuple[Rule, ...] = (_form, _twice, _names, _computed, _numbers, _debugging, _buffers, _framework)
+RULES: Tuple[Rule, ...] = (_form, _twice, _names, _computed, _numbers, _words, _debugging, _buffers, _framework)

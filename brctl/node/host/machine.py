@@ -92,7 +92,7 @@ class Machine:
         return text if text is None or text.isascii() else _bytes(text).decode("utf-8", "replace")
 
     def denies(self, path: str) -> Optional[int]:
-        if self._text(path) is None:
+        if self.listdir(path) is None and self._text(path) is None:
             raise os_error(errno.ENOENT, path)
         return errno.EROFS if self._overlay is None else None
 

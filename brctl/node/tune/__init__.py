@@ -29,6 +29,8 @@ class Write(NamedTuple):
     place: Place
     value: Optional[str]
     """As the place takes it; bytes of a file as latin-1. None: absent (no file, clocks not locked)."""
+    along: bool = False
+    """The place is another's, and comes along: a VLAN that comes down with its bond. It is told with the Change."""
 
 
 class Step(NamedTuple):

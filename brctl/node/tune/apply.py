@@ -259,7 +259,7 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     change, place = step.change, write.place
     before = places.read(place)
     commands = step.after if place.kind == "file" else ()  # nobody else knows of what is live
-    entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, commands)
+    entry = Entry(0, change.setting, change.subject, change.key, place, before, write.value, commands, write.along)
     try:
         entry = record.write(entry)
     except OSError as error:

@@ -8,9 +8,9 @@ from ..host import Host
 from ..host.members import members
 from ..report import HOST, Change, Outcome
 from ..request import Request
-from . import Scene, Setting, Step, Write, journal, settings
+from . import Scene, Setting, Step, Write, journal, settings, targets
 from .foreseen import Foreseen
-from .places import Places, WriteError, in_words, same
+from .places import Places, WriteError, about, same
 
 
 @lru_cache(maxsize=None)
@@ -49,6 +49,7 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     tune = request.tune
     scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist, request.comm)
     steps: List[Step] = []
+    hindrances: Dict[str, Optional[str]] = {}
     for setting in chosen(tune.settings):
         shared: Dict[int, Tuple[Write, ...]] = {}
         for step in _planned(setting, scene):
@@ -59,7 +60,12 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
             for write in step.boot:
                 if write.place.kind == "file":
                     foreseen.values[write.place.name] = write.value
-            steps.append(step._replace(change=_judged(step.change, step.live, needed), boot=needed))
+            change = _judged(step.change, step.live, needed)
+            if change.outcome is Outcome.PENDING:
+                writes = (*step.live, *step.boot) if tune.persist else step.live
+                why = _hindrance(host, writes, hindrances)
+                change = change._replace(outcome=Outcome.REFUSED, reason=why) if why else change
+            steps.append(step._replace(change=change, boot=needed))
     return Plan(tuple(steps))
 
 
@@ -85,8 +91,7 @@ def _planned(setting: Setting, scene: Scene) -> Tuple[Step, ...]:
     try:
         return tuple(setting.plan(scene))
     except OSError as error:  # a recording that does not have it, a folder that only root may list
-        why = "{}: {}".format(error.filename, in_words(error)) if error.filename else in_words(error)
-        return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)
+        return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=about(error))),)
     except Exception as error:  # a Setting that breaks must not take the others along
         why = "the setting itself failed: {}: {}".format(type(error).__name__, error)
         return (Step(Change(setting.id, HOST, setting.id, Outcome.REFUSED, reason=why)),)
@@ -97,6 +102,15 @@ def _judged(change: Change, live: Sequence[Write], boot: Sequence[Write]) -> Cha
     pending = change.outcome in (Outcome.OK, Outcome.PENDING) and bool(live or boot)
     outcome = Outcome.PENDING if pending else change.outcome
     return change._replace(outcome=outcome, fold=fold)
+
+
+def _hindrance(host: Host, writes: Sequence[Write], known: Dict[str, Optional[str]]) -> Optional[str]:
+    """Of the first file that cannot be written; `known` is of this plan, as many parts share their files."""
+    paths = [write.place.name for write in writes if write.place.kind == "file" and write.value is not None]
+    for path in paths:
+        if path not in known:
+            known[path] = targets.hindrance(host, path)
+    return next(filter(None, map(known.get, paths)), None)
 
 
 def _needed(places: Places, writes: Sequence[Write]) -> Iterator[Write]:

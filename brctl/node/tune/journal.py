@@ -12,11 +12,11 @@ import contextlib
 import hashlib
 import json
 import time
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from ..codec import InvalidReportError, decode, encode
 from ..host import Host
-from ..report import Change, Outcome, Subject, Transaction
+from ..report import HOST, Change, Outcome, Subject, Transaction
 from ..request import Request
 from . import Place
 from .words import shown
@@ -55,6 +55,15 @@ class Entry(NamedTuple):
     after: Optional[str]
     commands: Tuple[Tuple[str, ...], ...] = ()
     """To be run once it is taken back: `Step.after`."""
+    along: bool = False
+    """It had to be written for the sake of that key: a VLAN that comes down with its bond. It is told with the key."""
+
+    @property
+    def part(self) -> Tuple[str, Subject, str]:
+        """What it is told as: one key of one part, or the file, which serves many parts."""
+        if self.place.kind == "file":
+            return self.setting, HOST, self.place.name
+        return self.setting, self.subject, self.key
 
 
 class Undone(NamedTuple):
@@ -85,16 +94,56 @@ class Log(NamedTuple):
 
     def told(self) -> Transaction:
         """For the Report."""
-        begin, changes = self.begin, self.end.changes if self.end else tuple(map(self._done, self.entries))
+        begin, changes = self.begin, self.end.changes if self.end else self._done()
         config_hash = begin.request.tune.config_hash
         return Transaction(begin.id, self.state, begin.time, begin.who, begin.boot_id, config_hash, changes)
 
-    def _done(self, entry: Entry) -> Change:
+    def _done(self) -> Tuple[Change, ...]:
         """Of a transaction that was cut short."""
-        change = Change(entry.setting, entry.subject, entry.key, Outcome.CHANGED)
+        return one_for_each_part((entry, self._done_by(entry)) for entry in self.entries)
+
+    def _done_by(self, entry: Entry) -> Change:
         doubt = "this may be done, in part, or not at all" if entry.number == self.in_flight else None
         before, after = shown(entry.place, entry.before), shown(entry.place, entry.after)
-        return change._replace(before=before, live=after, reason=doubt)
+        return Change(*entry.part, Outcome.CHANGED, before=before, live=after, reason=doubt)
+
+
+def one_for_each_part(found: Iterable[Tuple[Entry, Change]]) -> Tuple[Change, ...]:
+    """What is told of writes: that of one key of one part is one Change, as it was in the plan."""
+    parts: Dict[Tuple[str, Subject, str], List[Tuple[Entry, Change]]] = {}
+    for entry, change in found:
+        parts.setdefault(entry.part, []).append((entry, change))
+    return tuple(map(_joined, parts.values()))
+
+
+_WORST_FIRST = (Outcome.REFUSED, Outcome.CONFLICT, Outcome.RESTORED)
+
+
+def _joined(found: Sequence[Tuple[Entry, Change]]) -> Change:
+    """The worst of a part's own places, as of the clocks of all CPUs; what came along is an effect."""
+    own = sorted((one for one in found if not one[0].along), key=_badness)
+    along = [one for one in found if one[0].along]
+    if not own:  # it was cut short, or taken back, before the turn of the part itself
+        (entry, change), *along = along
+        own = [(entry, change._replace(key=entry.place.name))]
+    effects = tuple("{}: {} -> {}".format(entry.place.name, change.before, change.live) for entry, change in along)
+    place, change = own[0][0].place, own[0][1]
+    if len(own) > 1 and change.reason:
+        change = change._replace(reason="{}: {}".format(place.name, change.reason))
+    elif len(own) > 1:
+        change = change._replace(live=", ".join(dict.fromkeys(one.live or "" for _, one in own)))
+    worst = min(along, key=_badness, default=own[0])
+    if _badness(worst) < _badness(own[0]):
+        reason = "{}: {}".format(worst[0].place.name, worst[1].reason)
+        change = change._replace(outcome=worst[1].outcome, reason=worst[1].reason and reason)
+    return change._replace(effects=change.effects + effects)
+
+
+def _badness(told: Tuple[Entry, Change]) -> Tuple[int, bool]:
+    """The least is the worst; of equal ones, one that says why."""
+    change = told[1]
+    rank = _WORST_FIRST.index(change.outcome) if change.outcome in _WORST_FIRST else len(_WORST_FIRST)
+    return rank, change.reason is None
 
 
 class JournalError(Exception):

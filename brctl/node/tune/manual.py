@@ -26,6 +26,29 @@ def _text(setting: Setting) -> str:
 
 BY_HAND = (
     Page(
+        "gpu-modes",
+        "ECC and MIG mode of GPUs, by hand",
+        (),
+        """\
+A change of either is accepted at once, and in force only later: ECC after a reboot or a reset of the GPU, MIG after a
+reset, which fails while a job, a monitor or nvidia-persistenced holds the GPU (NVIDIA/gpu-operator#118). Until then it
+has two modes, that of now and one that waits, and asking again changes nothing: it succeeds again, and waits.
+
+What is set, and what waits; `brctl diagnose run` tells what waits too:
+
+    nvidia-smi --query-gpu=index,ecc.mode.current,ecc.mode.pending,mig.mode.current,mig.mode.pending --format=csv
+    brctl diagnose run --only gpu-pending
+
+To set them on GPU 3 of a drained node, and to make it so where a reset is possible:
+
+    nvidia-smi -i 3 -e 1
+    nvidia-smi -i 3 -mig 1
+    brctl monitor release --for 60s
+    nvidia-smi -i 3 --gpu-reset
+
+brctl does not write it: what an apply could set and not see in force it could not take back either.""",
+    ),
+    Page(
         "acs",
         "PCIe access control, by hand",
         (),

@@ -154,10 +154,15 @@ _WORDS = {
     errno.EINVAL: "the kernel refuses this value (EINVAL)",
     errno.ERANGE: "out of range (ERANGE)",
     errno.ENOENT: "there is no such setting here",
+    errno.EISDIR: "a folder, where a file has to be",
     errno.EBUSY: "in use (EBUSY)",
     errno.ENOSPC: "no space left on the device",
     errno.EOPNOTSUPP: "not supported here",
 }
+
+
+_NO_FILE = "no regular file"
+"""How the host's files say of a pipe or a device that it is one."""
 
 
 def in_words(error: Exception) -> str:
@@ -167,5 +172,13 @@ def in_words(error: Exception) -> str:
             return "no permission ({}): run as root; a container also needs CAP_SYS_ADMIN".format(error.call)
         return str(error)
     if isinstance(error, OSError):
+        if error.errno == errno.EINVAL and error.strerror == _NO_FILE:
+            return _NO_FILE
         return _WORDS.get(error.errno or 0) or error.strerror or str(error)
     return str(error)
+
+
+def about(error: Exception) -> str:
+    """In words, with the file that it is about."""
+    name = error.filename if isinstance(error, OSError) else None
+    return "{}: {}".format(name, in_words(error)) if name else in_words(error)

@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..deadline import HungError
 from ..host import Host
-from ..report import HOST, Change, Outcome, Transaction
+from ..report import Change, Outcome, Transaction
 from . import journal
 from .journal import Entry, Journal, JournalError, Log, is_ours
 from .places import Places, WriteError, half_written, in_words, same
@@ -16,7 +16,7 @@ BOOT = "brctl-boot.service"
 
 class Undone(NamedTuple):
     changes: Tuple[Change, ...]
-    """One for each write, in the order in which they were taken back."""
+    """One for each part and each file, in the order in which they were taken back."""
     transaction: Transaction
 
 
@@ -31,7 +31,7 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     record, places = journal.resumed(host, log), Places(host)
     undone = _undo_all(places, record, log.entries, log.in_flight)
     failures = run_commands(host, [command for entry in reversed(log.entries) for command in entry.commands])
-    changes = tuple(_with_failure(change, log, failures) for _, change in undone)
+    changes = tuple(_with_failure(change, log, failures) for change in journal.one_for_each_part(undone))
     left = any(change.outcome is Outcome.REFUSED for change in changes)
     record.end("failed" if left else "rolled back", who, changes)
     return Undone(changes, journal.load(host, log.begin.id).told())
@@ -99,8 +99,7 @@ def _looked_at_again(places: Places, record: Journal, entry: Entry, change: Chan
 def _undo(places: Places, record: Journal, entry: Entry, in_flight: Optional[int]) -> Change:
     """Take back one write where the machine holds our value, or a part of it that the kernel took in mid-air."""
     place, before, after = entry.place, entry.before, entry.after
-    whole = (HOST, place.name) if place.kind == "file" else (entry.subject, entry.key)  # a file serves many parts
-    change = Change(entry.setting, *whole, Outcome.RESTORED, wanted=shown(place, before), before=shown(place, after))
+    change = Change(*entry.part, Outcome.RESTORED, wanted=shown(place, before), before=shown(place, after))
     change = change._replace(fold="{} {} {}".format(change.setting, change.subject.name, change.key))
     try:
         held = places.read(place)

@@ -112,6 +112,6 @@ def _now(interval_s: float, paused: bool, silent: bool, age_s: float) -> Line:
 
 def _mocked(mock: Mock | None) -> Line:
     """What every screen says of a machine that is not there."""
-    from ..terminal import mocked
+    from ..headline import mocked
 
-    return [cell(mocked(mock))] if mock else []
+    return [cell(f"  {mocked(mock)}")] if mock else []

@@ -41,6 +41,12 @@ def told(found: Tuple[Finding, ...]) -> List[Tuple[str, Status]]:
         ("BR_COMM_BACKEND=npo", "comm-name", Status.WARN, "leave it out, unless a library of yours reads it"),
         ("NCCL_ALGO=Ring", "comm-debugging", Status.WARN, "leave it out when the fault is found"),
         ("NCCL_DEBUG=TRACE", "comm-debugging", Status.INFO, "leave it out when the fault is found"),
+        ("NCCL_DEBUG=TRCE", "comm-value", Status.WARN, "write TRACE"),
+        ("NCCL_ALGO=Rng", "comm-value", Status.CRIT, "write Ring"),
+        ("NCCL_PROTO=LL,LL28", "comm-value", Status.CRIT, "write LL128 for LL28"),
+        ("NCCL_SET_THREAD_NAME=yes", "comm-value", Status.WARN, "one of 1, T, TRUE, 0, F, FALSE; or leave it out"),
+        ("NCCL_SHM_DISABLE=true", "comm-number", Status.CRIT, "write 1"),
+        ("NCCL_P2P_DISABLE=off", "comm-number", Status.CRIT, "write 0"),
         ("NCCL_BUFFSIZE=4096", "comm-buffer", Status.CRIT, "leave it out: 4 MiB is NCCL's own"),
         ("NCCL_BUFFSIZE=2147483648", "comm-buffer", Status.CRIT, "leave it out: 4 MiB is NCCL's own"),
         ("NCCL_LL128_BUFFSIZE=1000000", "comm-buffer", Status.CRIT, "leave it out"),
@@ -51,6 +57,22 @@ def test_text(text: str, rule: str, status: Status, remedy: str) -> None:
     (found,) = judge(text)
     assert (found.check, found.status, found.remedy) == (rule, status, remedy)
     assert found.evidence[0].source == "x:1"
+
+
+def test_what_nccl_makes_of_a_word_that_it_does_not_know() -> None:
+    (found,) = judge("NCCL_DEBUG=TRCE")
+    assert found.summary == "NCCL_DEBUG: 'TRCE' is none of its values: NCCL writes nothing"
+    (found,) = judge("NCCL_SHM_DISABLE=yes")
+    assert found.summary == "NCCL_SHM_DISABLE: NCCL reads 'yes' as 0: it knows numbers alone"
+    (found,) = judge('NCCL_DEBUG="TRCE"', conf=True)  # the quotes come first
+    assert (found.check, found.remedy) == ("comm-file", "write NCCL_DEBUG=TRCE")
+
+
+def test_one_is_no_plural() -> None:
+    assert [judge(text)[0].summary for text in ("NCCL_DEBUG=WARN", "NCCL_DEBUG=WARN NCCL_IB_TIMEOUT=22")] == [
+        "x: 1 variable, nothing wrong",
+        "x: 2 variables, nothing wrong",
+    ]
 
 
 def test_a_gibibyte_is_one_byte_and_would_cost_what_it_costs() -> None:
@@ -72,6 +94,7 @@ def test_a_gibibyte_is_one_byte_and_would_cost_what_it_costs() -> None:
         "NCCL_IB_TIMEOUT=22",
         "NCCL_P2P_DISABLE=0",
         "NCCL_DEBUG=WARN",
+        "NCCL_LAUNCH_MODE=parallel NCCL_CHECK_MODE=DEFAULT NCCL_P2P_LEVEL=NVL",
         "AWS_SECRET_ACCESS_KEY=1G",
         "",
     ],

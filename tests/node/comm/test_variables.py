@@ -68,6 +68,12 @@ def test_names() -> None:
         ("NCCL_P2P_DISABLE", "0", False),
         ("NCCL_P2P_DISABLE", "1", True),
         ("NCCL_ALGO", "Ring", True),
+        ("NCCL_DEBUG", "TRCE", False),
+        ("NCCL_SHM_DISABLE", "true", False),
+        ("NCCL_SHM_DISABLE", "0x0", False),
+        ("NCCL_LAUNCH_MODE", "PARALLEL", False),
+        ("NCCL_LAUNCH_MODE", "group", True),
+        ("NCCL_GRAPH_DUMP_FILE", "/var/x.xml", True),
     ],
 )
 def test_debugging(name: str, value: str, on: bool) -> None:

@@ -130,6 +130,32 @@ def test_each_write_is_journalled_first_and_read_back(use: Any, tell: Ask, machi
     assert tell("tune-history", transaction=transaction.id).transactions == (transaction,)
 
 
+def test_what_waits_for_a_reboot_is_written_once(use: Any, tell: Ask, machines: Machines) -> None:
+    """As of a GPU's ECC or MIG mode: the call succeeds, the mode of now stays, and the other waits. No run after that
+    tries again (NVIDIA/gpu-operator#118, #2833)."""
+
+    def plan(scene: Scene) -> Sequence[Step]:
+        mode = Change("one", HOST, "mode", Outcome.OK, wanted="2", live="1")
+        if (scene.host.read("/sys/a") or "").strip() == "2":
+            return [Step(mode._replace(outcome=Outcome.PENDING_REBOOT, reason="it waits for a reboot"))]
+        return [Step(mode, (knob("/sys/a", "2"),))]
+
+    use(one=plan)
+    done = tell("tune-apply")
+    assert outcomes(done) == [("mode", "pending reboot")]
+    assert (done.changes[0].live, done.changes[0].reason) == ("1", "it waits for a reboot")
+    assert done.transactions[0].state == "done"
+    written = machines.written()
+    assert written == ["write /sys/a 2"]
+    for action in ("tune-plan", "tune-apply", "tune-apply"):
+        again = tell(action)
+        assert outcomes(again) == [("mode", "pending reboot")]
+        assert again.transactions == ()
+    assert machines.written() == written
+    assert outcomes(tell("tune-rollback")) == [("mode", "restored")]
+    assert machines.load().read("/sys/a") == "1\n"
+
+
 def test_nothing_pending_opens_no_transaction(use: Any, tell: Ask, machines: Machines) -> None:
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "1")], scene.host)])
     done = tell("tune-apply")
@@ -420,9 +446,10 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     name = tell("tune-apply").transactions[0].id
     machines.overlay.write("/sys/a", "7\n")
     back = tell("tune-rollback", transaction=name)
-    assert outcomes(back) == [("a", "restored"), ("a", "conflict")]
-    assert (back.changes[1].before, back.changes[1].live, back.changes[1].wanted) == ("2", "7", "1")
-    assert back.changes[1].reason == "changed since: we set 2, it is 7, before us it was 1"
+    assert outcomes(back) == [("a", "conflict")]
+    assert (back.changes[0].before, back.changes[0].live, back.changes[0].wanted) == ("2", "7", "1")
+    assert back.changes[0].reason == "/sys/a: changed since: we set 2, it is 7, before us it was 1"
+    assert machines.load().read("/sys/b") == "1\n"
     assert machines.load().read("/sys/a") == "7\n"
     assert tell("tune-rollback").errors[0].message == "there is nothing to roll back"
     assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "conflict")]

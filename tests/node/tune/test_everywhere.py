@@ -56,6 +56,12 @@ def reading(machine: Any) -> Dict[str, Any]:
     return found
 
 
+def parts(report: Report) -> List[Any]:
+    """What was touched, each once; what was as wanted already is left out."""
+    touched = (Outcome.CHANGED, Outcome.RESTORED)
+    return sorted((each.setting, each.subject, each.key) for each in report.changes if each.outcome in touched)
+
+
 @pytest.mark.parametrize("name", names())
 def test_apply_leaves_an_empty_plan_and_rollback_nothing(ask: Ask, load: Load, name: str) -> None:
     machine = load(name)
@@ -69,6 +75,7 @@ def test_apply_leaves_an_empty_plan_and_rollback_nothing(ask: Ask, load: Load, n
     assert {change.outcome for change in again.changes} <= {Outcome.OK, Outcome.NA}
     back = ask(machine, "tune-rollback")
     assert {change.outcome for change in back.changes} == {Outcome.RESTORED}
+    assert parts(back) == parts(done)
     assert reading(machine) == before
     assert machine.read(journal.MARKER) is None
 

@@ -2,12 +2,12 @@
 
 import errno
 import time
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import pytest
 
 from brctl.node.host.machine import Machine
-from brctl.node.report import HOST
+from brctl.node.report import HOST, Change, Outcome
 from brctl.node.request import Request, Tuning
 from brctl.node.tune import Place, journal
 
@@ -58,6 +58,58 @@ def test_of_one_that_was_cut_short_the_writes_are_told(machine: Machine) -> None
         ("a", "1 2", "3", None),
         ("b", "absent", "3", "this may be done, in part, or not at all"),
     ]
+
+
+def told(machine: Machine, *entries: journal.Entry) -> List[Tuple[str, Optional[str], Optional[str], Any]]:
+    record = begin(machine)
+    for entry in entries:
+        record.write(entry)
+    changes = journal.load(machine, record.id).told().changes
+    return [(change.key, change.live, change.reason, change.effects) for change in changes]
+
+
+def test_what_came_along_is_told_with_what_it_was_for(machine: Machine) -> None:
+    along = ENTRY._replace(place=Place("knob", "/sys/vlan"), before="1", after="2", along=True)
+    doubt = "this may be done, in part, or not at all"
+    assert told(machine, along, ENTRY) == [("a", "3", doubt, ("/sys/vlan: 1 -> 2",))]
+    assert told(machine, along) == [("/sys/vlan", "2", doubt, ())]  # its own turn never came
+    assert told(machine, along, along._replace(place=Place("knob", "/sys/b"))) == [
+        ("/sys/vlan", "2", "/sys/b: " + doubt, ("/sys/b: 1 -> 2",))
+    ]
+
+
+def test_what_has_many_places_is_one_change(machine: Machine) -> None:
+    """Of each group of CPUs one; and a file is told by its path, as it serves many."""
+    many = [ENTRY._replace(place=Place("knob", "/sys/cpu{}".format(n)), after=str(n % 2)) for n in range(4)]
+    done = ENTRY._replace(place=Place("file", "/etc/x"), before=None, after="x\ny\n")
+    assert told(machine, *many, done) == [
+        ("a", "0, 1", None, ()),
+        ("/etc/x", "4 bytes", "this may be done, in part, or not at all", ()),
+    ]
+
+
+RESTORED, CONFLICT = Outcome.RESTORED, Outcome.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "outcome", "reason"),
+    [
+        ([(RESTORED, False), (RESTORED, True)], RESTORED, None),
+        ([(Outcome.OK, False), (RESTORED, True)], RESTORED, None),
+        ([(RESTORED, False), (CONFLICT, True), (RESTORED, True)], CONFLICT, "/1: why 1"),
+        ([(RESTORED, False), (CONFLICT, False)], CONFLICT, "/1: why 1"),
+        ([(CONFLICT, False), (Outcome.REFUSED, True)], Outcome.REFUSED, "/1: why 1"),
+        ([(CONFLICT, False), (RESTORED, True)], CONFLICT, "why 0"),
+    ],
+)
+def test_the_worst_of_a_part_is_told(outcomes: Any, outcome: Outcome, reason: Optional[str]) -> None:
+    found = []
+    for number, (each, along) in enumerate(outcomes):
+        why = "why {}".format(number) if each in (CONFLICT, Outcome.REFUSED) else None
+        entry = ENTRY._replace(place=Place("knob", "/{}".format(number)), along=along)
+        found.append((entry, Change("sysctl", HOST, "a", each, before="2", live="1", reason=why)))
+    (change,) = journal.one_for_each_part(found)
+    assert (change.outcome, change.reason) == (outcome, reason)
 
 
 def test_one_that_waits_stays_open(machine: Machine) -> None:

@@ -10,7 +10,7 @@ from brctl.node.tune.manual import BY_HAND, Page, pages
 
 def test_every_setting_has_a_page_and_then_come_those_by_hand() -> None:
     found = pages(engine.registry())
-    by_hand = ["acs", "pfc", "rings", "irq-affinity", "pcie-read-size"]
+    by_hand = ["gpu-modes", "acs", "pfc", "rings", "irq-affinity", "pcie-read-size"]
     assert [page.id for page in found] == [*(setting.id for setting in engine.registry()), *by_hand]
     (sysctl,) = (page for page in found if page.id == "sysctl")
     assert sysctl.keys == ("sysctl", "numa_balancing")

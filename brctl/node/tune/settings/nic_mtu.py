@@ -33,6 +33,7 @@ from .. import Place, Scene, Setting, Step, Write, step_name
 from ..links import FOLDERS, Link, LinksError
 from ..mtu import Case, effects, in_order, make_case, refusal, said_of_rdma
 from ..owners import Holding, Kept, holding
+from ..places import about
 
 
 def plan(scene: Scene) -> Iterator[Step]:
@@ -47,7 +48,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     try:
         case = make_case(scene, want, chosen)
     except (LinksError, OSError, HungError, ValueError) as error:
-        yield from (_refused(_change(name, want), str(error)) for name in chosen)
+        yield from (_refused(_change(name, want), about(error)) for name in chosen)
         return
     yield from (_step(case, name) for name in in_order(case))
 
@@ -97,9 +98,8 @@ def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
         held = holding(case.draft, link)
         kept = held.keep(want) if held.keep and case.persist and held.mtu != want else None
     except (OSError, ValueError) as error:
-        return Holding(
-            None, None, None, str(error), ("what the next boot gives it cannot be told: " + str(error),)
-        ), None
+        why = about(error)
+        return Holding(None, None, None, why, ("what the next boot gives it cannot be told: " + why,)), None
     return held, kept
 
 
@@ -127,7 +127,8 @@ def _writes(case: Case, link: Link) -> Tuple[Write, ...]:
     bridge whose MTU was written follows no more."""
     if link.mtu == case.want:
         return ()
-    return tuple(_write(one.name, case.then[one.name]) for one in (*_dragged(case, link), link))
+    dragged = [_write(one.name, case.then[one.name])._replace(along=True) for one in _dragged(case, link)]
+    return (*dragged, _write(link.name, case.want))
 
 
 def _dragged(case: Case, link: Link) -> List[Link]:

@@ -119,8 +119,10 @@ def _writes(host: Host, key: str, value: str) -> Tuple[Write, ...]:
     """The other one of a pair comes first, though the kernel makes it 0: thus the journal has it, and it comes back."""
     other = sysctl_keys.partner(key)
     holds = host.read(sysctl_keys.FOLDER + other) if other else None
-    first = [(other, "0")] if other and holds and not sysctl_keys.same(holds, "0") else []
-    return tuple(Write(Place("knob", sysctl_keys.FOLDER + one), text) for one, text in (*first, (key, value)))
+    write = Write(Place("knob", sysctl_keys.FOLDER + key), value)
+    if not other or not holds or sysctl_keys.same(holds, "0"):
+        return (write,)
+    return Write(Place("knob", sysctl_keys.FOLDER + other), "0", along=True), write
 
 
 def _lasting(case: _Case, key: str, change: Change, live: Tuple[Write, ...]) -> Step:

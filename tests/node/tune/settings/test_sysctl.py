@@ -142,7 +142,7 @@ BYTES, RATIO = DIRTY
 
 def test_of_a_pair_both_are_written_so_that_both_come_back(machine: Make) -> None:
     (step,) = steps(machine([], DIRTY), ("vm.dirty_bytes", "1073741824"))
-    assert step.live == (knob(RATIO, "0"), knob(BYTES, "1073741824"))
+    assert step.live == (knob(RATIO, "0")._replace(along=True), knob(BYTES, "1073741824"))
     (step,) = steps(machine([], {BYTES: "4096\n", RATIO: "0\n"}), ("vm.dirty_bytes", "1073741824"))
     assert step.live == (knob(BYTES, "1073741824"),)
 
@@ -166,9 +166,8 @@ def test_both_of_a_pair_come_back(memory: Any, ask: Callable[..., Report]) -> No
     (change,) = ask(host, "tune-apply", **want).changes
     assert (change.outcome, host.read(BYTES), host.read(RATIO)) == (Outcome.CHANGED, "8192\n", "0\n")
     back = ask(host, "tune-rollback").changes
-    assert [(one.outcome, one.live, one.reason) for one in back] == [
-        (Outcome.RESTORED, "0", None),
-        (Outcome.RESTORED, "20", None),
+    assert [(one.outcome, one.key, one.live, one.reason, one.effects) for one in back] == [
+        (Outcome.RESTORED, "vm.dirty_bytes", "0", None, (RATIO + ": 0 -> 20",))
     ]
     assert (host.read(BYTES), host.read(RATIO)) == ("0\n", "20\n")
     host.broken = True  # what was done before the refusal is taken back
@@ -182,7 +181,7 @@ def test_what_still_differs_stays_refused(memory: Any, ask: Callable[..., Report
     ask(host, "tune-apply", sysctls=(KernelParameter("vm.dirty_bytes", "8192"),), settings=("sysctl",))
     Machine.write(host, RATIO, "5\n")  # somebody else
     back = ask(host, "tune-rollback").changes
-    assert [one.outcome for one in back] == [Outcome.REFUSED, Outcome.CONFLICT]
+    assert [(one.outcome, one.effects) for one in back] == [(Outcome.REFUSED, (RATIO + ": 0 -> 5",))]
     assert (host.read(BYTES), host.read(RATIO)) == ("8192\n", "5\n")
 
 
