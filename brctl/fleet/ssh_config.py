@@ -85,4 +85,5 @@ def _folder(user: int) -> Path:
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if runtime.is_absolute() and runtime.is_dir() and runtime.stat().st_uid == user:  # under sudo it is another user's
         return runtime / "brctl"
-    return Path("/run/brctl") if user == 0 else Path(f"/tmp/brctl-{user}")  # noqa: S108  # its owner is checked
+    # Not /run/brctl, where every user may look whether the GPUs are let go, and by whom tuning is locked.
+    return Path("/run/brctl-ssh") if user == 0 else Path(f"/tmp/brctl-{user}")  # noqa: S108  # its owner is checked

@@ -176,11 +176,11 @@ def test_what_hinders_nodes_is_told_and_3(brctl: Brctl, asked: Asked) -> None:
 
 def test_a_transport_that_cannot_work_is_3(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise TransportError("/run/brctl is not yours", "remove it")
+        raise TransportError("/run/brctl-ssh is not yours", "remove it")
 
     monkeypatch.setattr(engine, "ask_all", fail)
     result = brctl("-w", "a,b", "node-manager", "show")
-    assert result == (3, "", "error: /run/brctl is not yours\nhint: remove it\n")
+    assert result == (3, "", "error: /run/brctl-ssh is not yours\nhint: remove it\n")
 
 
 def test_ctrl_c_prints_what_there_is_and_is_130(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ CHECK, CLEAN = Request("gpu001", "check"), Request("gpu001", "clean")
 
 @pytest.fixture(autouse=True)
 def _no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh_config, "write", lambda *_: Path("/run/brctl/x.conf"))
+    monkeypatch.setattr(ssh_config, "write", lambda *_: Path("/run/brctl-ssh/x.conf"))
 
 
 def test_the_bootstrap_may_stand_in_the_single_quotes_of_any_shell() -> None:
@@ -31,7 +31,7 @@ def test_the_bootstrap_may_stand_in_the_single_quotes_of_any_shell() -> None:
 def test_ssh() -> None:
     transport = Transport(user="root", port=2222, python="/opt/py", sudo=True)
     it = Launcher(transport, 4).launch("gpu001", CHECK, None)
-    assert it.argv[:-1] == ("ssh", "-F", "/run/brctl/x.conf", "-l", "root", "-p", "2222", "--", "gpu001")
+    assert it.argv[:-1] == ("ssh", "-F", "/run/brctl-ssh/x.conf", "-l", "root", "-p", "2222", "--", "gpu001")
     assert it.argv[-1] == f"exec sh -c '{BOOTSTRAP}' sh {len(it.opening)} sudo -n /opt/py"
     assert not it.direct
 
@@ -46,7 +46,7 @@ def test_ssh_through_a_gateway(transport: Transport, hop: str) -> None:
 
 def test_ssh_as_it_is_set_up() -> None:
     it = Launcher(Transport(), 4).launch("gpu001", CHECK, None)
-    assert it.argv[:-1] == ("ssh", "-F", "/run/brctl/x.conf", "--", "gpu001")
+    assert it.argv[:-1] == ("ssh", "-F", "/run/brctl-ssh/x.conf", "--", "gpu001")
     assert it.argv[-1].endswith(f"' sh {len(it.opening)} python3")
 
 

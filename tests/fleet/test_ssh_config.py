@@ -7,6 +7,8 @@ import pytest
 from brctl.fleet import ssh_config
 from brctl.fleet.ssh_config import hops, render, socket_folder, write
 from brctl.fleet.transport import Transport, TransportError
+from brctl.node.monitor import release
+from brctl.node.tune import journal, throttle
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 def test_what_brctl_insists_on_stands_first_and_what_the_config_says_next() -> None:
     options = (("ServerAliveInterval", "5"), ("Compression", "yes"))
-    text = render(Transport(options=options, proxy_jump="admin@login:2222,gate"), 4.4, Path("/run/brctl"))
+    text = render(Transport(options=options, proxy_jump="admin@login:2222,gate"), 4.4, Path("/run/brctl-ssh"))
     assert text == (
         "Host *\n"
         "  BatchMode yes\n"
@@ -36,7 +38,7 @@ def test_what_brctl_insists_on_stands_first_and_what_the_config_says_next() -> N
         "  ServerAliveCountMax 2\n"
         "  UpdateHostKeys no\n"
         "  LogLevel INFO\n"
-        "  ControlPath /run/brctl/%C\n"
+        "  ControlPath /run/brctl-ssh/%C\n"
         "  ConnectTimeout 4\n"
         "Host * !login !gate\n"
         "  ProxyJump admin@login:2222,gate\n"
@@ -47,7 +49,7 @@ def test_what_brctl_insists_on_stands_first_and_what_the_config_says_next() -> N
 
 
 def test_another_file_takes_the_place_of_the_users_own() -> None:
-    text = render(Transport(ssh_config="/etc/cluster/ssh"), 0.2, Path("/run/brctl"))
+    text = render(Transport(ssh_config="/etc/cluster/ssh"), 0.2, Path("/run/brctl-ssh"))
     assert "Include /etc/cluster/ssh\n  Include /etc/ssh/ssh_config\n" in text
     assert "~/.ssh/config" not in text
     assert "ProxyJump" not in text
@@ -122,10 +124,16 @@ def test_a_long_name_is_refused(runtime: Path, monkeypatch: pytest.MonkeyPatch) 
         socket_folder()
 
 
-@pytest.mark.parametrize(("user", "folder"), [(0, "/run/brctl"), (4242, "/tmp/brctl-4242")])
+@pytest.mark.parametrize(("user", "folder"), [(0, "/run/brctl-ssh"), (4242, "/tmp/brctl-4242")])
 def test_without_a_runtime_folder_of_its_own(user: int, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     assert ssh_config._folder(user) == Path(folder)
+
+
+@pytest.mark.parametrize("path", [release.PATH, journal.LOCK, throttle.LOCK])
+def test_it_is_not_a_folder_that_others_need_to_read(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert ssh_config._folder(0) not in Path(path).parents
 
 
 def test_the_runtime_folder_of_another_user_is_not_used(runtime: Path) -> None:
