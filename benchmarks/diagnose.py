@@ -103,12 +103,19 @@ def _judge() -> bool:
 
     report = answer(load("dgx-h100"), Request("gpu0001", "diagnose", interval_s=0.05))
     reports = [report._replace(node=f"gpu{number:04d}") for number in range(1, NODES + 1)]
-    began = time.process_time()
-    compared = against_fleet([Member(each, "compute") for each in reports])
-    groups, code = fold(compared), exit_code(compared, "warn", strict=False)
-    heads = {headline(each).word for each in compared}
-    judged = time.process_time() - began
-    print(f"{NODES} Reports judged in {judged:.2f} s (bound {JUDGED_S} s): {len(groups)} group, {heads}, exit {code}")
+    seen = report.inventory or Inventory()
+    other = seen._replace(kernel=seen.kernel and seen.kernel._replace(release="6.8.0"))
+    halves = [each._replace(inventory=other) if number % 2 else each for number, each in enumerate(reports)]
+    judged = 0.0
+    for name, asked in (("alike", reports), ("on two kernels", halves)):
+        began = time.process_time()
+        compared = against_fleet([Member(each, "compute") for each in asked])
+        groups, code = fold(compared), exit_code(compared, "warn", strict=False)
+        heads = {headline(each).word for each in compared}
+        took = time.process_time() - began
+        judged = max(judged, took)
+        said = f"{len(groups)} group, {heads}, exit {code}"
+        print(f"{NODES} Reports {name} judged in {took:.2f} s (bound {JUDGED_S} s): {said}")
     began = time.process_time()
     for each in reports[:64]:
         engine.run(each.inventory or Inventory(), Expected(), (), engine.registry())

@@ -37,6 +37,8 @@ class _Part(NamedTuple):
     comparison: Comparison | None
     """None for a part that only one node has."""
     texts: Mapping[Hashable, str]
+    differ: str
+    """Where no value has a majority: which nodes have which. Each node of many is told it."""
     lacking: frozenset[Hashable]
     """Those of the values that say that it is out of use."""
     nodes: int
@@ -88,7 +90,9 @@ def _parts(kin: str, members: Sequence[Member], read: Sequence[Sequence[Value]])
 def _part(kin: str, found: Sequence[tuple[Subject, Value]]) -> _Part:
     texts = {value.value: value.text for _, value in found}
     lacking = frozenset(value.value for _, value in found if value.lacks)
-    return _Part(compare([(node, value.value) for node, value in found]), texts, lacking, len(found), kin)
+    comparison = compare([(node, value.value) for node, value in found])
+    differ = _groups(comparison, texts) if comparison and comparison.common is None else ""
+    return _Part(comparison, texts, differ, lacking, len(found), kin)
 
 
 def _judged(trait: Trait, member: Member, values: Sequence[Value], parts: Mapping[Subject, _Part]) -> Sequence[Finding]:
@@ -114,7 +118,7 @@ def _odd(trait: Trait, member: Member, value: Value, part: _Part) -> Iterator[Fi
         return
     name = "" if value.subject == HOST else f"{value.subject.name}: "
     if comparison.common is None:
-        summary = f"{name}nodes of {part.kin} differ: {_groups(comparison, part.texts)}"
+        summary = f"{name}nodes of {part.kin} differ: {part.differ}"
         fold = f"{trait.check} info {value.subject.name} {part.kin}"
         yield Finding(trait.check, Status.INFO, value.subject, summary, fold=fold)
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ..node.comm.rendering import HCA
 from ..node.report import HOST, Environment, Evidence, Finding, Report, Status, Subject
@@ -19,31 +19,26 @@ def compared(reports: Sequence[Report]) -> tuple[Report, ...]:
     return tuple(report._replace(findings=tuple(_judged(report, usual))) for report in reports)
 
 
-class _Usual:
-    """What most nodes have, by variable; a tie is decided by who comes first."""
+class _Usual(NamedTuple):
+    """What most nodes have of one variable; a tie is decided by who comes first."""
 
-    def __init__(self, values: Mapping[str, Counter[str]], nodes: Mapping[tuple[str, str], list[str]]) -> None:
-        self.names = list(values)
-        self._values, self._nodes = values, nodes
-
-    def of(self, name: str) -> str:
-        return self._values[name].most_common(1)[0][0]
-
-    def who(self, name: str, value: str) -> str:
-        return node_set(self._nodes[name, value])
+    value: str
+    nodes: str
+    """Those that have it, folded: worked out once, as it is told of every node that differs."""
 
 
-def _usual(reports: Sequence[Report]) -> _Usual:
-    names = list(dict.fromkeys(name for report in reports for name in _values(report)))
-    values = {name: Counter[str]() for name in names}
-    nodes: dict[tuple[str, str], list[str]] = {}
-    for report in reports:
-        given = _values(report)
-        for name in names:
-            value = given.get(name, _UNSET)
-            values[name][value] += 1
-            nodes.setdefault((name, value), []).append(report.node)
-    return _Usual(values, nodes)
+def _usual(reports: Sequence[Report]) -> dict[str, _Usual]:
+    """By variable; none of those in which all agree."""
+    given = [(report.node, _values(report)) for report in reports]
+    found: dict[str, _Usual] = {}
+    for name in dict.fromkeys(name for _, values in given for name in values):
+        nodes: dict[str, list[str]] = {}
+        for node, values in given:
+            nodes.setdefault(values.get(name, _UNSET), []).append(node)
+        value = max(nodes, key=lambda value: len(nodes[value]))
+        if len(nodes) > 1:
+            found[name] = _Usual(value, node_set(nodes[value]))
+    return found
 
 
 def _rendered(report: Report) -> Environment | None:
@@ -59,7 +54,7 @@ def _values(report: Report) -> dict[str, str]:
     return {**given, CONF.name: environment.configured or _UNSET}
 
 
-def _judged(report: Report, usual: _Usual) -> Iterator[Finding]:
+def _judged(report: Report, usual: Mapping[str, _Usual]) -> Iterator[Finding]:
     environment = report.environment
     if environment is None:
         return
@@ -70,22 +65,21 @@ def _judged(report: Report, usual: _Usual) -> Iterator[Finding]:
         yield Finding("comm-equal", status, HOST, environment.refused, remedy=remedy, fold=environment.refused)
         return
     mine = _values(report)
-    odd = [name for name in usual.names if mine.get(name, _UNSET) != usual.of(name)]
+    odd = [name for name, most in usual.items() if mine.get(name, _UNSET) != most.value]
     for name in odd:
-        yield _difference(name, mine.get(name, _UNSET), usual)
+        yield _difference(name, mine.get(name, _UNSET), usual[name])
     if not odd:
         number = sum(each.value is not None for each in environment.variables)
         yield Finding("comm-equal", Status.PASS, HOST, f"{number} variables and {CONF.name}, as on most", fold="equal")
 
 
 def _difference(name: str, value: str, usual: _Usual) -> Finding:
-    others = usual.of(name)
     subject = CONF if name == CONF.name else Subject("variable", name, name)
-    evidence = (Evidence("here", value, subject.name), Evidence("on most", others, usual.who(name, others)))
+    evidence = (Evidence("here", value, subject.name), Evidence("on most", usual.value, usual.nodes))
     if name == HCA:
-        text = f"{name}: {value} here, {others} on most: with HCA sets that differ NCCL hangs"
+        text = f"{name}: {value} here, {usual.value} on most: with HCA sets that differ NCCL hangs"
         remedy = "mend the node's links, or leave the device out on all nodes at once"
         return Finding("comm-equal", Status.CRIT, subject, text, evidence, remedy, fold=text)
-    other = f"differs from that of {usual.who(name, others)}" if subject is CONF else f"{value} here, {others} on most"
+    other = f"differs from that of {usual.nodes}" if subject is CONF else f"{value} here, {usual.value} on most"
     text = f"{name}: {other}"
     return Finding("comm-equal", Status.WARN, subject, text, evidence, "make it equal on all nodes of a job", fold=text)

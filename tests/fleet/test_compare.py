@@ -1,8 +1,9 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 
+from brctl.fleet import compare, fold
 from brctl.fleet.compare import Member, against_fleet
 from brctl.fleet.traits import TRAITS, interfaces, near
 from brctl.node import ports
@@ -220,6 +221,23 @@ def test_without_a_majority_the_difference_is_noted_on_all(look: Look) -> None:
     assert finding.summary == (
         "nodes of compute differ: kernel 5.15.0-1063-nvidia on gpu[001-002]; kernel 6.8.0 on gpu[003-004]"
     )
+
+
+def test_what_many_nodes_differ_in_is_worked_out_once(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To fold the names of a thousand nodes takes 10 ms, and each of them would be told anew."""
+    folded: list[int] = []
+
+    def node_set(names: Iterable[str]) -> str:
+        found = list(names)
+        folded.append(len(found))
+        return fold.node_set(found)
+
+    monkeypatch.setattr(compare, "node_set", node_set)
+    kernels = [_kernel(f"6.{i % 2}")(_seen(look("n"))) for i in range(64)]
+    reports = [look(f"gpu{i:03}")._replace(inventory=seen) for i, seen in enumerate(kernels)]
+    found = against_fleet([Member(report, "compute") for report in reports])
+    assert all("fleet-kernel" in {it.check for it in report.findings if it.status is Status.INFO} for report in found)
+    assert folded == [32, 32]
 
 
 def test_of_many_values_only_the_most_frequent_are_named(look: Look) -> None:
