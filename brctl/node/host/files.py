@@ -10,6 +10,10 @@ from typing import Iterator, Optional, Tuple
 
 from . import BusyError
 
+_NEW = ".brctl-new"
+"""A suffix that no folder of configuration files is searched for."""
+_REST_S = 3600
+
 
 def read(path: str) -> Optional[bytes]:
     """All bytes, None where there is no such file. Raises OSError."""
@@ -35,8 +39,8 @@ def replace(path: str, data: bytes, mode: int) -> None:
     folder = os.path.dirname(target)
     make_folders(folder, 0o755)
     kept = _kept(target)
-    # Its name ends in no suffix that a folder of configuration files is searched for.
-    temporary = os.path.join(folder, ".{}.brctl-new".format(os.path.basename(target)))
+    # Of this writer alone, as another may be at work.
+    temporary = os.path.join(folder, ".{}.{}{}".format(os.path.basename(target), os.urandom(4).hex(), _NEW))
     try:
         _fill(temporary, data, mode if kept is None else kept[0], kept)
         os.rename(temporary, target)
@@ -44,6 +48,7 @@ def replace(path: str, data: bytes, mode: int) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    _remove_rests(folder)
     _sync_folder(folder)
 
 
@@ -122,8 +127,6 @@ def _kept(target: str) -> Optional[Tuple[int, int, int]]:
 
 
 def _fill(temporary: str, data: bytes, mode: int, owner: Optional[Tuple[int, int, int]]) -> None:
-    with contextlib.suppress(FileNotFoundError):  # what a run left that was killed
-        os.unlink(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
@@ -132,6 +135,15 @@ def _fill(temporary: str, data: bytes, mode: int, owner: Optional[Tuple[int, int
             os.fchown(descriptor, owner[1], owner[2])
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
+
+
+def _remove_rests(folder: str) -> None:
+    """What writers left that were killed. A younger one may be of somebody who is at work, on another host as well."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):  # the next one will
+            if name.startswith(".") and name.endswith(_NEW) and time.time() - os.lstat(path).st_mtime > _REST_S:
+                os.unlink(path)
 
 
 def _sync_folder(folder: str) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,28 @@ def test_what_fails_leaves_all_as_it_was(call: str, tmp_path: Path, monkeypatch:
     assert os.listdir(str(tmp_path)) == ["a.conf"]
 
 
-def test_what_a_killed_run_left_is_no_hindrance(tmp_path: Path) -> None:
-    (tmp_path / ".a.conf.brctl-new").write_bytes(b"half")
+def test_what_a_killed_run_left_goes_after_an_hour(tmp_path: Path) -> None:
+    old, young, other = (tmp_path / name for name in (".a.conf.0.brctl-new", ".a.conf.1.brctl-new", "b.brctl-new"))
+    for path, age_s in ((old, 3700), (young, 3500), (other, 3700)):
+        path.write_bytes(b"half")
+        os.utime(path, (0, time.time() - age_s))
     files.replace(str(tmp_path / "a.conf"), b"new", 0o644)
-    assert os.listdir(str(tmp_path)) == ["a.conf"]
+    assert sorted(os.listdir(str(tmp_path))) == [young.name, "a.conf", other.name]
+
+
+def test_two_writers_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins and ends while the first has not put its file in place."""
+    path, sync = tmp_path / "a", os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", sync)
+        files.replace(str(path), b"second", 0o644)
+        assert path.read_bytes() == b"second"
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    files.replace(str(path), b"first", 0o644)
+    assert (path.read_bytes(), os.listdir(str(tmp_path))) == (b"first", ["a"])
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
