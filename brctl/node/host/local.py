@@ -24,7 +24,9 @@ _RECORD_BYTES = 8192
 _CHUNK = 1 << 16
 _KILL_LIMIT_S = 0.5
 _running: Set[int] = set()
-_starting = threading.Lock()
+_starting: Set[int] = set()
+"""Threads that start a command. One may hang there, its program being on a server that is gone: it holds up no other."""
+_started = threading.Condition()
 
 
 class Local:
@@ -179,14 +181,18 @@ def _read_records(path: str) -> Optional[str]:
 
 def kill_commands() -> None:
     """Kill every command that still runs, with all that it started, and let no other start: the process ends now."""
-    _starting.acquire(timeout=_KILL_LIMIT_S)  # never released; a fork that hangs must not hold up the end
+    _started.acquire()  # never released
+    _started.wait_for(lambda: not _starting, _KILL_LIMIT_S)
     for pid in tuple(_running):
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
 
 
 def _start(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
-    with _starting:
+    me = threading.get_ident()
+    with _started:
+        _starting.add(me)
+    try:
         process = subprocess.Popen(
             list(argv),
             stdin=subprocess.DEVNULL,
@@ -196,6 +202,10 @@ def _start(argv: Sequence[str]) -> "subprocess.Popen[bytes]":
             start_new_session=True,
         )
         _running.add(process.pid)
+    finally:
+        with _started:
+            _starting.discard(me)
+            _started.notify_all()
     return process
 
 

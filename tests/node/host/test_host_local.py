@@ -4,7 +4,7 @@ import subprocess
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any, List
+from typing import Any, List, Type
 
 import pytest
 
@@ -162,7 +162,7 @@ def test_one_that_cannot_be_killed_is_left(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.real
 def test_the_end_of_the_agent_ends_its_commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(local, "_starting", threading.Lock())
+    monkeypatch.setattr(local, "_started", threading.Condition())
     answers: List[Any] = []
     script = "sleep 60 & echo $! >{}/child; wait".format(tmp_path)
     thread = threading.Thread(target=lambda: answers.append(Local().run(["sh", "-c", script])))
@@ -177,7 +177,60 @@ def test_the_end_of_the_agent_ends_its_commands(monkeypatch: pytest.MonkeyPatch,
     time.sleep(0.1)
     state = Local().read("/proc/{}/stat".format(child))
     assert state is None or state.split()[2] == "Z"  # whoever is its parent now may be slow to notice
-    assert not local._starting.acquire(timeout=0.01)  # nothing new starts
+    other = threading.Thread(target=lambda: Local().run(["touch", str(tmp_path / "new")]), daemon=True)
+    other.start()
+    other.join(0.2)
+    assert other.is_alive()
+    assert not (tmp_path / "new").exists()  # nothing new starts
+
+
+class _Slow(subprocess.Popen):  # type: ignore[type-arg]
+    """Its first program lies on a server that is gone for a while."""
+
+    reached, there = threading.Event(), threading.Event()
+
+    def __init__(self, argv: List[str], **options: Any) -> None:
+        if argv[0] == "echo":
+            self.reached.set()
+            self.there.wait(10)
+        super().__init__(argv, **options)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Type[_Slow]:
+    monkeypatch.setattr(local, "_started", threading.Condition())
+    monkeypatch.setattr(_Slow, "reached", threading.Event())
+    monkeypatch.setattr(_Slow, "there", threading.Event())
+    monkeypatch.setattr(subprocess, "Popen", _Slow)
+    return _Slow
+
+
+@pytest.mark.real
+def test_one_that_cannot_be_started_holds_up_no_other(slow: Type[_Slow]) -> None:
+    answers: List[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(Local().run(["echo", "late"])))
+    thread.start()
+    assert slow.reached.wait(5)
+    assert Local().run(["printf", "now"]) == Completed(0, "now", "")
+    slow.there.set()
+    thread.join(5)
+    assert answers == [Completed(0, "late\n", "")]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("there_s", "took_s"), [(0.1, 0.1), (60.0, 0.5)])
+def test_the_end_waits_a_moment_for_what_starts(there_s: float, took_s: float, slow: Type[_Slow]) -> None:
+    """To kill it too; but not for long."""
+    threading.Thread(target=lambda: Local().run(["echo"]), daemon=True).start()
+    assert slow.reached.wait(5)
+    late = threading.Timer(there_s, slow.there.set)
+    late.daemon = True
+    late.start()
+    began = time.monotonic()
+    local.kill_commands()
+    assert took_s <= time.monotonic() - began < took_s + 2
+    late.cancel()
+    slow.there.set()
 
 
 @pytest.mark.real
