@@ -25,7 +25,7 @@ _CHUNK = 1 << 16
 _KILL_LIMIT_S = 0.5
 _running: Set[int] = set()
 _starting: Set[int] = set()
-"""Threads that start a command. One may hang there, its program being on a server that is gone: it holds up no other."""
+"""Threads that start a command. One hangs there whose program lies on a server that is gone: it holds up no other."""
 _started = threading.Condition()
 
 

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
 import socket
 import struct
 import threading
@@ -14,7 +15,8 @@ from typing import Dict, Mapping, Optional, Tuple
 from . import Space
 
 _MOST_OPEN = 2048
-"""Files kept open. A node with eight RDMA ports of 25 counters has 200."""
+"""Files kept open, and no more than half of what the process may: the other half is for commands and what else there
+is. A node with eight RDMA ports of 25 counters has 200."""
 _CHUNK = 65536
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ESRCH)
 _REFUSED = (errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL)
@@ -26,6 +28,9 @@ _GSTRINGS, _GSTATS, _GSSET_INFO = 0x1B, 0x1D, 0x37
 _STATISTICS_SET = 1
 _NAME_LENGTH = 32
 _MOST_STATISTICS = 65536
+_SPARE = bytes(1 << 16)
+"""Behind what we ask for: the kernel writes all that there is by then, as with a channel more, whatever room we said
+that there is (ethtool_get_stats). 8192 values: a channel has some tens."""
 _IFREQ = struct.Struct("16sQ16x")
 
 
@@ -35,6 +40,7 @@ class KeptFiles:
     def __init__(self) -> None:
         self._open: Dict[str, int] = {}
         self._lock = threading.Lock()
+        self._most = min(_MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
     def read(self, path: str) -> Optional[str]:
         """None where there is none. Raises OSError."""
@@ -64,7 +70,7 @@ class KeptFiles:
                 break
             data += more
         with self._lock:
-            if len(self._open) < _MOST_OPEN and path not in self._open:
+            if len(self._open) < self._most and path not in self._open:
                 self._open[path] = descriptor
                 descriptor = -1
         if descriptor >= 0:
@@ -96,6 +102,7 @@ class Ethtool:
                 names = self._names.get((interface, count)) or self._ask_names(door, interface, count)
                 answer = bytearray(struct.pack("=II", _GSTATS, count) + bytes(8 * count))
                 _call(door, interface, answer)
+                _check(answer, 4, count)
             except OSError as error:
                 if error.errno in _REFUSED:
                     return None
@@ -111,17 +118,25 @@ class Ethtool:
     def _ask_names(self, door: socket.socket, interface: str, count: int) -> Tuple[str, ...]:
         answer = bytearray(struct.pack("=III", _GSTRINGS, _STATISTICS_SET, count) + bytes(_NAME_LENGTH * count))
         _call(door, interface, answer)
+        _check(answer, 8, count)
         cut = (bytes(answer[place : place + _NAME_LENGTH]) for place in range(12, len(answer), _NAME_LENGTH))
         names = tuple(name.split(b"\0")[0].decode("utf-8", "replace").strip() for name in cut)
         self._names[interface, count] = names
         return names
 
 
+def _check(answer: bytearray, place: int, count: int) -> None:
+    """Raises OSError where the answer is of another number of statistics than there was."""
+    if struct.unpack_from("=I", answer, place)[0] != count:
+        raise OSError(errno.EAGAIN, "its statistics changed meanwhile")
+
+
 def _call(door: socket.socket, interface: str, data: bytearray) -> None:
     """The kernel reads and writes `data` where it lies. Raises OSError."""
     place = array.array("B", data)
+    place.frombytes(_SPARE)
     fcntl.ioctl(door.fileno(), _SIOCETHTOOL, _IFREQ.pack(interface.encode()[:15], place.buffer_info()[0]))
-    data[:] = place.tobytes()
+    data[:] = place[: len(data)].tobytes()
 
 
 def round_trip(address: str, port: int, limit_s: float) -> Optional[float]:

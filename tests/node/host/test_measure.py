@@ -1,6 +1,9 @@
 import contextlib
+import ctypes
 import errno
+import fcntl
 import os
+import resource
 import socket
 import struct
 from pathlib import Path
@@ -47,6 +50,12 @@ def test_one_that_went_away_and_came_back(tmp_path: Path, monkeypatch: pytest.Mo
     assert kept.read(str(file)) is None
 
 
+@pytest.mark.parametrize(("soft", "kept"), [(1024, 512), (4096, 2048), (1 << 30, 2048)])
+def test_half_of_the_descriptors_are_left_to_others(soft: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, 1 << 30))
+    assert measure.KeptFiles()._most == kept
+
+
 def test_a_long_file_and_one_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, file = measure.KeptFiles(), tmp_path / "long"
     file.write_text("x" * (2 * measure._CHUNK))
@@ -69,21 +78,23 @@ class Kernel:
 
     names = (b"rx_packets", b"tx_prio3_pause_duration")
 
-    def __init__(self, refuses: int = 0, has: bool = True) -> None:
-        self.refuses, self.has, self.asked = refuses, has, 0
+    def __init__(self, refuses: int = 0, has: bool = True, grows_at: int = 0) -> None:
+        self.refuses, self.has, self.asked, self.grows_at = refuses, has, 0, grows_at
 
     def call(self, *given: Any) -> None:
         data = given[2]
         if self.refuses:
             raise OSError(self.refuses, os.strerror(self.refuses))
         (command,) = struct.unpack_from("=I", data)
+        there = len(self.names) + (command == self.grows_at)
         if command == 0x37:
             data[8:20] = struct.pack("=QI", 2 if self.has else 0, len(self.names))
         elif command == 0x1B:
             self.asked += 1
+            data[8:12] = struct.pack("=I", there)
             data[12:] = b"".join(name.ljust(32, b"\0") for name in self.names)
         else:
-            data[8:] = struct.pack("=2Q", 7, 2**63)
+            data[4:] = struct.pack("=I2Q", there, 7, 2**63)
 
 
 def test_statistics_of_an_interface(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +103,32 @@ def test_statistics_of_an_interface(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         assert ethtool.statistics("ens1") == {"rx_packets": 7, "tx_prio3_pause_duration": 2**63}
     assert kernel.asked == 1, "the names are asked for once"
+
+
+@pytest.mark.parametrize("command", [0x1B, 0x1D], ids=["names", "values"])
+def test_statistics_that_change_meanwhile_are_not_told_under_other_names(
+    monkeypatch: pytest.MonkeyPatch, command: int
+) -> None:
+    kernel, ethtool = Kernel(grows_at=command), measure.Ethtool()
+    monkeypatch.setattr(measure, "_call", kernel.call)
+    with pytest.raises(BlockingIOError, match="its statistics changed meanwhile"):
+        ethtool.statistics("ens1")
+    kernel.grows_at = 0
+    assert ethtool.statistics("ens1") == {"rx_packets": 7, "tx_prio3_pause_duration": 2**63}
+
+
+def test_there_is_room_for_more_than_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel writes all that it has."""
+
+    def ioctl(_: int, __: int, request: bytes) -> None:
+        (place,) = struct.unpack("16xQ16x", request)
+        ctypes.memmove(place, struct.pack("=II100Q", 0x1D, 100, *range(100)), 808)
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    data = bytearray(struct.pack("=IIQ", 0x1D, 1, 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
+        measure._call(door, "ens1", data)
+    assert struct.unpack("=IIQ", data) == (0x1D, 100, 0)
 
 
 @pytest.mark.parametrize("kernel", [Kernel(has=False), Kernel(errno.EOPNOTSUPP), Kernel(errno.ENODEV)])
