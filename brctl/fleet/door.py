@@ -19,6 +19,8 @@ from typing import Tuple
 
 MOST = 64 * 1024 * 1024
 _KEPT = 2
+_UNUSED_S = 7 * 86400
+"""Of admin hosts with builds of their own, each has an agent at work that may load the rest of its modules yet."""
 _REST_S = 3600
 _SEAL = "seal"
 TUNING = "/var/lib/brctl/tune/open"
@@ -47,6 +49,8 @@ def find(digest: str, cache: str) -> Tuple[str, str]:
     try:
         own(cache)
         if sealed(folder):
+            with contextlib.suppress(OSError):
+                os.utime(folder)  # it is in use; the seal is on what is in it
             return folder, ""
     except OSError as error:
         why = str(error)
@@ -143,14 +147,16 @@ def _sync(folder: str) -> None:
 
 
 def _prune(cache: str) -> None:
-    """Keep the newest bundles; remove the others, and what a run that was killed left an hour ago."""
+    """Keep the two bundles that were used last, and what was used within a week; remove the others, and what a run that
+    was killed left an hour ago."""
     import shutil
     import time
 
     ages = {entry.path: time.time() - entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(cache)}
     rests = [path for path in ages if os.path.basename(path).startswith(".")]
     bundles = sorted(set(ages) - set(rests), key=lambda path: ages[path])
-    for path in bundles[_KEPT:] + [path for path in rests if path.endswith(".old") or ages[path] > _REST_S]:
+    unused = [path for path in bundles[_KEPT:] if ages[path] > _UNUSED_S]
+    for path in unused + [path for path in rests if path.endswith(".old") or ages[path] > _REST_S]:
         if os.path.islink(path):
             os.remove(path)
         shutil.rmtree(path, ignore_errors=True)

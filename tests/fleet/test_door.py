@@ -168,15 +168,34 @@ def test_what_does_not_arrive_as_it_was_sent_is_refused(admin: Admin, cache: Pat
     assert list(cache.iterdir()) == []
 
 
-def test_the_newest_two_are_kept(admin: Admin, cache: Path) -> None:
+def test_the_newest_two_are_kept_and_what_was_used_within_a_week(admin: Admin, cache: Path) -> None:
+    ages_h = {"a": 170, "b": 171, ".new-young": 0.5, ".new-old": 2, ".new-x.old": 0}
     cache.mkdir(0o700)
-    for age, name in ((1, "a"), (2, "b"), (3, "c"), (0.5, ".new-young"), (2, ".new-old"), (0, ".new-x.old")):
+    for name, age_h in ages_h.items():
         (cache / name).mkdir()
-        os.utime(cache / name, (time.time() - age * 3600,) * 2)
+        os.utime(cache / name, (time.time() - age_h * 3600,) * 2)
     (cache / "d").symlink_to("/tmp")
     os.utime(cache / "d", (0, 0), follow_symlinks=False)
     door.find(DIGEST, str(cache))
     assert {path.name for path in cache.iterdir()} == {DIGEST, "a", ".new-young"}
+    for name in "cde":
+        (cache / name).mkdir()
+        os.utime(cache / name, (time.time() - 160 * 3600,) * 2)
+    door._prune(str(cache))
+    assert {path.name for path in cache.iterdir()} == {DIGEST, "c", "d", "e", ".new-young"}
+
+
+def test_a_copy_that_is_used_counts_as_new_and_its_seal_holds(admin: Admin, cache: Path) -> None:
+    door.find(DIGEST, str(cache))
+    os.utime(cache / DIGEST, (0, 0))
+    for name in "ab":
+        (cache / name).mkdir()
+        os.utime(cache / name, (1, 1))
+    door.find(DIGEST, str(cache))
+    door._prune(str(cache))
+    assert time.time() - (cache / DIGEST).stat().st_mtime < 60
+    assert (admin.asked, door.sealed(str(cache / DIGEST))) == (1, True)
+    assert len(list(cache.iterdir())) == 2
 
 
 def test_clean_removes_all_and_says_so(admin: Admin, cache: Path) -> None:
