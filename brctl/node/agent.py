@@ -79,8 +79,9 @@ def serve(host: Host, source: int, sink: int) -> None:
     unpacker = Unpacker()
     for chunk in iter(lambda: os.read(source, _CHUNK), b""):
         for frame in unpacker.feed(chunk):
-            if frame.id in ears:
-                ears[frame.id].hear(frame.payload)
+            heard = ears.get(frame.id)  # one look: the request may come to its end meanwhile
+            if heard:
+                heard.hear(frame.payload)
                 continue
             ear = ears[frame.id] = _Ear()
             threading.Thread(target=handle, args=(frame, ear), daemon=True).start()

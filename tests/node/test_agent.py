@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from typing import Iterator, List, Tuple
 
 import pytest
@@ -10,7 +11,7 @@ from brctl.mock.machines import load
 from brctl.node import actions, agent
 from brctl.node.codec import dumps, loads
 from brctl.node.facts import Inventory, Kernel
-from brctl.node.frame import Frame, Unpacker, pack
+from brctl.node.frame import HERE, Frame, Unpacker, pack
 from brctl.node.host import Host
 from brctl.node.report import Mock, Report
 from brctl.node.request import TUNING, Request
@@ -105,6 +106,35 @@ def test_a_fact_that_is_no_number_is_told_and_not_waited_for(pipes: Pipes, monke
     pipes.send(_request("1"))
     ((_, report),) = pipes.receive(1)
     assert [error.kind for error in report.errors] == ["agent-error"]
+
+
+def test_a_word_for_a_request_that_comes_to_its_end_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end falls between two looks at whether it is at work."""
+    end, looks = threading.Event(), []  # type: Tuple[threading.Event, List[int]]
+
+    class Late(str):
+        def __hash__(self) -> int:
+            looks.append(1)
+            if len(looks) > 1:
+                end.set()
+                time.sleep(0.1)
+            return super().__hash__()
+
+    def answer(*_: object) -> bytes:
+        end.wait(5)
+        return b"{}"
+
+    class Unpacked:
+        feed = staticmethod(lambda _: [Frame("1", b"x"), Frame(Late("1"), HERE)])
+
+    monkeypatch.setattr(agent, "_answer_text", answer)
+    monkeypatch.setattr(agent, "Unpacker", Unpacked)
+    source, sink = os.pipe()
+    os.write(sink, b"-")
+    os.close(sink)
+    agent.serve(load("cpu-only"), source, os.open(os.devnull, os.O_WRONLY))
+    end.set()
+    assert looks == [1]
 
 
 def test_the_end_of_stdin_ends_it(pipes: Pipes) -> None:
