@@ -64,10 +64,7 @@ def watch(run: FleetSession, wanted: Wanted, form: str, interval_s: float) -> in
             if found.code == INTERRUPTED:
                 break
             took = time.monotonic() - began
-            head = (
-                f"{time.strftime('%H:%M:%S')}  {len(run.targets)} nodes asked in {took:.1f} s, every {interval_s:g} s"
-            )
-            show(head, found.rows, found.trouble)
+            show(_head(len(run.targets), took, interval_s), found.rows, found.trouble)
             run = run._replace(common=run.common._replace(quiet=True))  # the first table took the place of the progress
             time.sleep(max(0.0, interval_s - took))
     return CLEAN

@@ -70,6 +70,10 @@ def test_elsewhere_one_plain_table_is_printed_each_time(brctl: Brctl, clock: Clo
     assert (clock.sweeps, clock.slept) == (3, [4.5, 4.5, 4.5])
 
 
+def test_one_node_is_no_nodes(brctl: Brctl, clock: Clock) -> None:
+    assert "  1 node asked in 0.5 s, every 5 s\n" in brctl("-w", "n1", *WATCH[2:]).out
+
+
 def test_sweeps_never_overlap(brctl: Brctl, clock: Clock) -> None:
     clock.sweep_s = 3
     result = brctl(*WATCH, "--interval", "2s")
