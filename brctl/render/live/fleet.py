@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,7 +12,22 @@ from ...node.monitor import UP
 from ...node.patterns import natural
 from ...node.report import NodeError, Report, Sample
 from . import amounts
-from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, NEAR_CELSIUS, POWER, TEMPERATURE, UTILIZATION, temperature, usage
+from .gpus import (
+    EXPECTED,
+    MARGIN,
+    MEMORY_TOTAL,
+    MEMORY_USED,
+    NEAR_CELSIUS,
+    NIC,
+    POWER,
+    RELEASED,
+    TEMPERATURE,
+    UTILIZATION,
+    VISIBLE,
+    lacking,
+    temperature,
+    usage,
+)
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
 from .seen import Histories
@@ -61,6 +76,8 @@ class Summary(NamedTuple):
     """Of all GPUs together."""
     uses: tuple[float, ...] = ()
     """Of each GPU that tells it."""
+    released: bool = False
+    """The GPUs are let go, and so nobody knows."""
 
 
 class Plan:
@@ -97,7 +114,7 @@ class Plan:
         }
 
 
-_NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWER)
+_NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWER, EXPECTED, VISIBLE, RELEASED, NIC)
 
 
 def summary(report: Report, plan: Plan) -> Summary:
@@ -107,11 +124,13 @@ def summary(report: Report, plan: Plan) -> Summary:
     found = plan.find(report.samples)
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
+    released = any(found[RELEASED])
+    lacks = 0 if released else _lacking(found)
     return Summary(
         report.node,
         None,
-        len(up),
-        up.count(0.0),
+        len(up) + lacks,
+        up.count(0.0) + lacks,
         sum(uses) / len(uses) if uses else None,
         min(uses, default=None),
         sum(used) / total if total and len(used) == len(found[MEMORY_TOTAL]) else None,
@@ -119,7 +138,13 @@ def summary(report: Report, plan: Plan) -> Summary:
         min(found[MARGIN], default=None),
         sum(found[POWER]) if found[POWER] else None,
         tuple(uses),
+        released,
     )
+
+
+def _lacking(found: Mapping[str, Sequence[float]]) -> int:
+    visible = sum(found[VISIBLE]) if found[VISIBLE] else None
+    return lacking(len(found[UP]), sum(found[EXPECTED]), visible, len(found[NIC]))
 
 
 def silent(node: str, error: NodeError) -> Summary:
@@ -221,6 +246,8 @@ def _state(it: Summary) -> Cell:
         return cell(it.error.kind, "dim" if it.error.kind == STARTS else "crit")
     if it.down:
         return Cell(f"{it.down} {'GPU' if it.down == 1 else 'GPUs'} down", "crit")
+    if it.released:
+        return Cell("let go", "warn")
     return Cell("ok", "good") if it.gpus else Cell("no GPU", "dim")
 
 

@@ -20,6 +20,7 @@ CLOCK = "brctl_gpu_clock_hertz"
 SLOWED = "brctl_gpu_clocks_event_ratio"
 NVLINK = ("brctl_gpu_nvlink_transmit_bytes_per_second", "brctl_gpu_nvlink_receive_bytes_per_second")
 NIC = "brctl_gpu_nic_info"
+EXPECTED, VISIBLE, RELEASED = "brctl_gpus_expected", "brctl_gpus_visible", "brctl_monitor_released"
 
 NEAR_CELSIUS = 5
 """Degrees left until the GPU slows down (NVML's T.Limit): fewer are told in yellow, none in red."""
@@ -51,6 +52,16 @@ COLUMNS = (
     Column("SLOWED BY", rank=9),
 )
 SORTS = ("gpu", "use", "memory", "temp", "power")
+
+
+def lacking(known: int, expected: float, visible: float | None, with_nic: int) -> int:
+    """How many GPUs do not answer beside the `known` ones, of which some may be hidden: the driver does not list them.
+
+    `expected`: by the config, or as there were more before. Where nothing lists any, those count that lie on the PCI
+    bus near a NIC.
+    """
+    there = max(expected, with_nic) if not known and visible is None else expected
+    return max(0, int(there - max(known, visible or 0)))
 
 
 def gpus(node: Node, histories: Histories, ink: Ink, reasons: Mapping[str, str]) -> Section:

@@ -115,6 +115,7 @@ def test_before_the_first_tick(pen: Ink) -> None:
 
 def test_the_other_tables(made: Make, pen: Ink) -> None:
     report = made({
+        "gpus_visible": 0,
         "cpu_utilization_ratio": 0.12, "memory_total_bytes": 2.0**41, "memory_available_bytes": 2.0**40,
         "pressure_ratio/io/some": 0.3, "pressure_ratio/io/full": 0.2, "pressure_ratio/cpu/some": 0.01,
         "network_receive_bytes_total/ens2": 1, "network_receive_bytes_total/ens10": 1,
@@ -218,6 +219,40 @@ def test_the_worst_nodes_come_first_and_the_rest_is_folded(busy: Make, made: Mak
     assert _row(lines, "gpu012").endswith(" 1 GPU down")
     assert _row(lines, "gpu001").endswith(" 15% 10% ▂▂ 76% 51C 801 W ok")
     assert lines[10] == "… 24 more: gpu[004,006-011,013-019,021-030], use 15% to 15%, hottest 51C, all answer"
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "first", "gpus"),
+    [
+        ({}, "no GPU", "a", "0/0"),  # as it should be, for all that is known
+        ({"gpus_expected": 8.0}, "8 GPUs down", "b", "0/8"),  # the driver is gone, and the config declares them
+        ({"gpus_expected": 8.0, "gpus_visible": 0.0}, "8 GPUs down", "b", "0/8"),
+        ({"gpu_nic_info/0000:19:00.0/ens1/mlx5_0/PIX": 1.0}, "1 GPU down", "b", "0/1"),  # it is on the bus
+        ({"gpus_visible": 0.0, "gpu_nic_info/0000:19:00.0/ens1/mlx5_0/PIX": 1.0}, "no GPU", "a", "0/0"),  # not ours
+        ({"gpus_expected": 8.0, "gpus_visible": 8.0}, "no GPU", "a", "0/0"),  # --gpus names none of them
+        ({"gpus_expected": 8.0, "monitor_released": 1.0}, "let go", "a", "0/0"),
+    ],
+)
+def test_a_node_whose_driver_is_gone_comes_first(
+    values: "dict[str, float | State]", state: str, first: str, gpus: str, busy: Make, made: Make, pen: Ink
+) -> None:
+    lines = _lines(_watch([busy(2, "a"), made(values, "b")]), pen)
+    assert lines[4].split()[0] == first
+    assert _row(lines, "b").startswith(f"b {gpus} ")
+    assert _row(lines, "b").endswith(f" {state}")
+
+
+def test_a_gpu_that_the_driver_does_not_list_is_down(busy: Make, pen: Ink) -> None:
+    lines = _lines(_watch([busy(8, "a"), busy(7, "b", gpus_expected=8.0, gpus_visible=7.0)]), pen)
+    assert [line.split()[:2] for line in lines[4:6]] == [["b", "7/8"], ["a", "8/8"]]
+    assert lines[1].startswith("16 GPUs, 1 down ")
+
+
+def test_of_one_node_what_is_missing_is_told_too(busy: Make, made: Make, pen: Ink) -> None:
+    assert _lines(_watch([made({"gpus_expected": 8.0})]), pen)[1] == "8 GPUs, 8 down"
+    assert _lines(_watch([made({"monitor_released": 0.0})]), pen)[1] == "no GPU"
+    lost = busy(8, gpus_expected=8.0, gpus_visible=7.0, **{"gpu_up/7/GPU-7": 0.0})
+    assert _lines(_watch([lost]), pen)[1].startswith("8 GPUs, 1 down ")
 
 
 def test_nodes_that_start_are_not_silent(busy: Make, made: Make, pen: Ink) -> None:
