@@ -12,6 +12,7 @@ import re
 import stat
 from pathlib import Path
 
+from ..node.host import files
 from .transport import Transport, TransportError
 
 MOST_FOLDER = 45
@@ -60,9 +61,10 @@ def write(transport: Transport, connect_s: float) -> Path:
     text = render(transport, connect_s, folder)
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"  # the runs of one config share the file
     if not path.exists():
-        fresh = folder / f"{os.getpid()}.new"
-        fresh.write_text(text)
-        fresh.rename(path)
+        try:
+            files.replace(str(path), text.encode(), 0o600)
+        except OSError as error:
+            raise _cannot(path, error) from None
     return path
 
 
@@ -73,12 +75,16 @@ def socket_folder() -> Path:
         folder.mkdir(0o700, exist_ok=True)
         status = folder.lstat()
     except OSError as error:
-        raise TransportError(f"{folder}: {error.strerror}", "the kept connections of ssh lie there") from None
+        raise _cannot(folder, error) from None
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise TransportError(f"{folder} is not a folder of this user alone", "remove it, or set XDG_RUNTIME_DIR")
     if len(os.fsencode(folder)) > MOST_FOLDER:
         raise TransportError(f"{folder} is too long a name for sockets", "set XDG_RUNTIME_DIR to a shorter one")
     return folder
+
+
+def _cannot(path: Path, error: OSError) -> TransportError:
+    return TransportError(f"{path}: {error.strerror}", "the kept connections of ssh lie there")
 
 
 def _folder(user: int) -> Path:

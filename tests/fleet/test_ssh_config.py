@@ -118,6 +118,16 @@ def test_a_folder_that_cannot_be_made_is_told(runtime: Path) -> None:
         socket_folder()
 
 
+def test_a_full_disk_is_told(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TransportError, match=r"/brctl/[0-9a-f]{16}\.conf: No space left on device"):
+        write(Transport(), 4)
+    assert list((runtime / "brctl").iterdir()) == []
+
+
 def test_a_long_name_is_refused(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh_config, "MOST_FOLDER", 3)
     with pytest.raises(TransportError, match="too long a name for sockets"):
