@@ -24,8 +24,8 @@ from .gpus import (
     TEMPERATURE,
     UTILIZATION,
     VISIBLE,
-    lacking,
     temperature,
+    unlisted,
     usage,
 )
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
@@ -125,12 +125,12 @@ def summary(report: Report, plan: Plan) -> Summary:
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
     released = any(found[RELEASED])
-    lacks = 0 if released else _lacking(found)
+    more = 0 if released else _unlisted(found)
     return Summary(
         report.node,
         None,
-        len(up) + lacks,
-        up.count(0.0) + lacks,
+        len(up) + more,
+        up.count(0.0) + more,
         sum(uses) / len(uses) if uses else None,
         min(uses, default=None),
         sum(used) / total if total and len(used) == len(found[MEMORY_TOTAL]) else None,
@@ -142,9 +142,9 @@ def summary(report: Report, plan: Plan) -> Summary:
     )
 
 
-def _lacking(found: Mapping[str, Sequence[float]]) -> int:
+def _unlisted(found: Mapping[str, Sequence[float]]) -> int:
     visible = sum(found[VISIBLE]) if found[VISIBLE] else None
-    return lacking(len(found[UP]), sum(found[EXPECTED]), visible, len(found[NIC]))
+    return unlisted(len(found[UP]), sum(found[EXPECTED]), visible, len(found[NIC]))
 
 
 def silent(node: str, error: NodeError) -> Summary:

@@ -54,14 +54,14 @@ COLUMNS = (
 SORTS = ("gpu", "use", "memory", "temp", "power")
 
 
-def lacking(known: int, expected: float, visible: float | None, with_nic: int) -> int:
-    """How many GPUs do not answer beside the `known` ones, of which some may be hidden: the driver does not list them.
+def unlisted(listed: int, expected: float, visible: float | None, with_nic: int) -> int:
+    """How many GPUs the driver does not list, and should: they do not answer. Of the `listed` ones some may be hidden.
 
     `expected`: by the config, or as there were more before. Where nothing lists any, those count that lie on the PCI
     bus near a NIC.
     """
-    there = max(expected, with_nic) if not known and visible is None else expected
-    return max(0, int(there - max(known, visible or 0)))
+    there = max(expected, with_nic) if not listed and visible is None else expected
+    return max(0, int(there - max(listed, visible or 0)))
 
 
 def gpus(node: Node, histories: Histories, ink: Ink, reasons: Mapping[str, str]) -> Section:

@@ -10,7 +10,7 @@ from ...node.monitor import UP
 from ...node.patterns import natural
 from ...node.report import State
 from . import amounts
-from .gpus import EXPECTED, NIC, POWER, RELEASED, UTILIZATION, VISIBLE, Nic, lacking, traffic, usage
+from .gpus import EXPECTED, NIC, POWER, RELEASED, UTILIZATION, VISIBLE, Nic, traffic, unlisted, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
 from .seen import Node
@@ -50,8 +50,8 @@ def _gpus(node: Node) -> list[Line]:
     if node.value(RELEASED):
         return [[Cell("the GPUs are let go: brctl monitor release", "warn")]]
     up = [node.value(UP, labels) for labels in node.each(UP)]
-    lacks = lacking(len(up), node.value(EXPECTED) or 0, node.value(VISIBLE), len(_known(node, NIC)))
-    gpus, down = len(up) + lacks, up.count(0.0) + lacks
+    more = unlisted(len(up), node.value(EXPECTED) or 0, node.value(VISIBLE), len(_known(node, NIC)))
+    gpus, down = len(up) + more, up.count(0.0) + more
     count = f"{gpus} {'GPU' if gpus == 1 else 'GPUs'}"
     pieces: list[Line] = [[Cell(f"{count}, "), Cell(f"{down} down", "crit")] if down else [Cell(count)]] if gpus else []
     uses = _known(node, UTILIZATION)
