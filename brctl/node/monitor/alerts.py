@@ -15,7 +15,8 @@ MISSING_S = 60.0
 """After so long without a value that is said. As long as Prometheus' longest usual scrape interval: what is read once a
 minute is not missing in between."""
 FORGET_S = 86400.0
-"""After so long without a value an alert that fires ends: the part is gone, and has a new name if it comes back."""
+"""After so long without a value an alert that fires ends: nobody knows any more whether it is true. Of a part that is
+gone nothing is kept from then on: it has a new name if it comes back."""
 
 
 class Evaluated(NamedTuple):
@@ -67,9 +68,10 @@ def evaluate(
     of = {rule.id: rule for rule in rules}
     for alert in known.values():
         if alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
-            left, event = _missed(of[alert.rule], alert, at)
-            alerts += left
+            alert, event = _missed(of[alert.rule], alert, at)
             events += event
+            if not _forgotten(alert, at):
+                alerts.append(alert)
     return Evaluated(tuple(alerts), tuple(events))
 
 
@@ -100,8 +102,7 @@ _Stepped = Tuple[Alert, Tuple[Event, ...]]
 def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: float) -> _Stepped:
     read = readings.read(rule, alert, sample, at)
     if read is None:
-        left, events = _missed(rule, alert, at)
-        return (left or (alert,))[0], events
+        return _missed(rule, alert, at)
     now = at if rule.reading == "age" else sample.at
     if now == alert.at:
         return alert, ()  # a second look at one value is no second value
@@ -144,24 +145,34 @@ def _fired(rule: Rule, alert: Alert, now: float, stays: bool) -> _Stepped:
     return over, (Event(Happening.RESOLVED, over, now, _over(rule, over)),)
 
 
-def _missed(rule: Rule, alert: Alert, at: float) -> Tuple[Tuple[Alert, ...], Tuple[Event, ...]]:
-    """One without a value: what is left of it, and what is to be told."""
+def _missed(rule: Rule, alert: Alert, at: float) -> _Stepped:
+    """One without a value: what becomes of it, and what is to be told."""
     since = at if alert.missing_since is None else min(at, alert.missing_since)
     alert = alert._replace(missing_since=since)
     if at - since < MISSING_S:
-        return (alert,), ()
+        return alert, ()
     if alert.phase.fires and at - since >= FORGET_S:
-        over = alert._replace(phase=Phase.INACTIVE, since=at)
-        return (), (Event(Happening.RESOLVED, over, at, "{} has had no value for a day".format(part(rule, alert))),)
+        over = alert._replace(phase=Phase.INACTIVE, since=at, samples=0, silent=True)
+        return over, (Event(Happening.RESOLVED, over, at, "{} has had no value for a day".format(part(rule, alert))),)
     if not alert.phase.fires:  # what was pending begins anew
         alert = alert._replace(phase=Phase.INACTIVE, since=at, samples=0)
     if alert.silent:
-        return ((alert,) if alert.phase.fires or at - since < FORGET_S else ()), ()
+        return alert, ()
     text = "{} has had no value for {:g} s: {}".format(
         part(rule, alert), at - since, "it still fires" if alert.phase.fires else "nothing can be said"
     )
     alert = alert._replace(silent=True)
-    return (alert,), (Event(Happening.MISSING, alert, at, text),)
+    return alert, (Event(Happening.MISSING, alert, at, text),)
+
+
+def _forgotten(alert: Alert, at: float) -> bool:
+    """Whether nothing is left to say of a part that is gone."""
+    return (
+        alert.silent
+        and not alert.phase.fires
+        and alert.missing_since is not None
+        and at - alert.missing_since >= FORGET_S
+    )
 
 
 def part(rule: Rule, alert: Alert) -> str:

@@ -135,6 +135,23 @@ def test_what_never_comes_back_ends_after_a_day() -> None:
     assert events[1].evidence.endswith("has had no value for a day")
 
 
+@pytest.mark.parametrize("state", [State.STALE, State.TIMEOUT])
+def test_what_is_there_and_cannot_be_read_ends_after_a_day_once(state: State) -> None:
+    """Its samples go on coming: it is not gone, and is told no more often for that."""
+    run = _Run(HOT)
+    run.feed([90, 90, 90])
+    events: List[Event] = []
+    for _ in range(30):
+        unread = Sample(HEAT.name, GPU3, None, state, 1002.0)
+        run.alerts, found = evaluate([run.rule], run.alerts, "n", [HEAT], [unread], run.now)
+        events += found
+        run.now += 3600
+    assert [event.what for event in events] == [Happening.MISSING, Happening.RESOLVED]
+    assert run.phase() is Phase.INACTIVE
+    assert run.feed([90, 90]) == []
+    assert [event.what for event in run.feed([90])] == [Happening.FIRED], "it begins anew"
+
+
 def test_a_pending_alert_without_values_begins_anew() -> None:
     run = _Run(HOT)
     run.feed([90, 90])
