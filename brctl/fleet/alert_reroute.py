@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from ..node.alert_facts import ActionRecord, Alert, Event, Outcome, Rule
 from ..node.report import Report
 from ..node.request import RailOut
-from .alert_actions import Sent, record, undone
+from .alert_actions import Sent, record
 from .alert_courier import Courier, Result
+from .alert_store import undone
 from .rail_out import Kept, RailFile
 
 Look = Callable[[], Sequence[Report]]
@@ -102,12 +103,14 @@ class Reroute(Sent):
     def _let_go(self, name: str) -> str:
         """What came of it; empty where it held nothing. Raises OSError."""
         with self._lock:
-            self._over.add(name)
             kept = self._file.read()
-            if kept is None or name not in kept.holders:
-                return ""
-            rest = tuple(holder for holder in kept.holders if holder != name)
-            self._file.write(kept._replace(holders=rest) if rest else None)
+            held = kept is not None and name in kept.holders
+            rest = tuple(holder for holder in kept.holders if holder != name) if kept else ()
+            if kept and held:
+                self._file.write(kept._replace(holders=rest) if rest else None)
+            self._over.add(name)  # not before: where that fails, it is still held
+        if not held:
+            return ""
         return "still out for another alert" if rest else "given back: jobs that start from now on use it again"
 
 

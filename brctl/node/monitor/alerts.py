@@ -37,7 +37,8 @@ class Action(Protocol):
 
     def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:
         """An alert is over: take back what `begin` did, perhaps before a restart; `begun` as it now stands, with
-        `undone_at` where it is undone, and whatever else was done."""
+        `undone_at` where it is undone, and whatever else was done. Where it has FAILED and is not undone it is called
+        again."""
 
     def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:
         """After each tick: further steps, and records that have changed."""
