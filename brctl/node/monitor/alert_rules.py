@@ -143,8 +143,9 @@ _OF_GPUS = (
     Default(
         Rule("gpu-straggler", "brctl_gpu_straggler", ">=", 1, hold_s=5 * _MINUTE, clear_s=_MINUTE,
              summary=_GPU + " lags behind the others"),
-        "A clock under 90 % or a utilisation under half of the median of the GPUs that work (four at least): boards of "
-        "one model at one load differ by less than 5 % in clock. It is judged over all nodes that are looked at.",
+        "A clock under 90 % or a utilisation under half of the median of the GPUs of its model that work (four at "
+        "least): boards of one model at one load differ by less than 5 % in clock. It is judged over all nodes that "
+        "are looked at.",
         "`brctl -w NODE diagnose run` finds heat, power, locked clocks, and processes that do not belong there.",
         "gpu-clocks",
     ),
