@@ -61,6 +61,8 @@ def evaluate(
     for rule in rules:
         for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
             labels = _labels(names[rule.series], sample.labels)
+            if "" in sample.labels and _UNNAMED in labels:
+                labels = _named(known.values(), rule, labels)
             alert = known.pop((rule.id, labels), None) or Alert(rule.id, node, labels)
             if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
                 alert, event = _step(rule, alert, sample, readings, at)
@@ -68,7 +70,9 @@ def evaluate(
             alerts.append(alert)
     of = {rule.id: rule for rule in rules}
     for alert in known.values():
-        if alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
+        if _UNNAMED in alert.labels and alert.rule in of and _has_a_name(alert, alerts):
+            events += _renamed(of[alert.rule], alert, at)
+        elif alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
             alert, event = _missed(of[alert.rule], alert, at)
             events += event
             if not _forgotten(alert, at):
@@ -95,6 +99,32 @@ def _fits(matcher: Matcher, names: Sequence[str], sample: Sample) -> bool:
     return matcher.label in names and (
         (sample.labels[names.index(matcher.label)] in matcher.values) is not matcher.other
     )
+
+
+_UNNAMED = Label("uuid", "")
+"""Of a GPU that has not answered since the sampler began; its index says which it is."""
+
+
+def _unnamed(labels: Iterable[Label]) -> Tuple[Label, ...]:
+    return tuple(_UNNAMED if label.name == _UNNAMED.name else label for label in labels)
+
+
+def _named(known: Iterable[Alert], rule: Rule, labels: Tuple[Label, ...]) -> Tuple[Label, ...]:
+    """As the same GPU was called before, by an earlier sampler."""
+    same = [alert for alert in known if alert.rule == rule.id and _unnamed(alert.labels) == labels]
+    return max(same, key=lambda alert: (alert.labels != labels, alert.at)).labels if same else labels
+
+
+def _has_a_name(alert: Alert, others: Iterable[Alert]) -> bool:
+    return any(other.rule == alert.rule and _unnamed(other.labels) == alert.labels for other in others)
+
+
+def _renamed(rule: Rule, alert: Alert, at: float) -> Tuple[Event, ...]:
+    """Of a GPU that has answered: what is true of it is told under its name from now on."""
+    if not alert.phase.fires:
+        return ()
+    over = alert._replace(phase=Phase.INACTIVE, since=at)
+    return (Event(Happening.RESOLVED, over, at, "{} has answered, and has a UUID".format(part(rule, alert))),)
 
 
 _Stepped = Tuple[Alert, Tuple[Event, ...]]

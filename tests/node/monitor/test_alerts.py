@@ -180,6 +180,47 @@ def test_a_restart_keeps_state() -> None:
     assert [event.what for event in run.feed([90])] == [Happening.FIRED]
 
 
+UP = Series("brctl_gpu_up", "", "gauge", ("gpu", "uuid"), "", "", "sampler")
+DOWN = Rule("gpu-down", UP.name, "<", 1)
+
+
+class _Gpus:
+    """Feeds brctl_gpu_up of many GPUs, by index and UUID."""
+
+    def __init__(self) -> None:
+        self.alerts: Tuple[Alert, ...] = ()
+        self.now = 1000.0
+
+    def feed(self, *up: Tuple[str, str, float]) -> List[Tuple[Happening, str, str]]:
+        self.now += 1
+        samples = [_sample(value, self.now, UP.name, (gpu, uuid)) for gpu, uuid, value in up]
+        self.alerts, events = evaluate([DOWN], self.alerts, "n", [UP], samples, self.now)
+        return [(it.what, it.alert.label("gpu") or "", it.alert.label("uuid") or "") for it in events]
+
+
+def test_a_gpu_that_was_lost_at_the_start_is_over_when_it_answers() -> None:
+    run = _Gpus()
+    assert run.feed(("3", "", 0), ("4", "", 0), ("5", "", 1)) == [
+        (Happening.FIRED, "3", ""), (Happening.FIRED, "4", ""),
+    ]  # fmt: skip
+    assert run.feed(("3", "GPU-3", 1), ("4", "", 0), ("5", "GPU-5", 1)) == [(Happening.RESOLVED, "3", "")]
+    assert [alert.label("uuid") for alert in run.alerts] == ["GPU-3", "", "GPU-5"]
+    assert run.feed(("3", "GPU-3", 0), ("4", "GPU-4", 0), ("5", "GPU-5", 1)) == [
+        (Happening.FIRED, "3", "GPU-3"), (Happening.FIRED, "4", "GPU-4"), (Happening.RESOLVED, "4", ""),
+    ]  # fmt: skip
+
+
+def test_a_gpu_that_is_lost_when_the_sampler_starts_anew_is_the_one_of_before() -> None:
+    run = _Gpus()
+    assert run.feed(("3", "GPU-3", 0), ("4", "GPU-4", 1)) == [(Happening.FIRED, "3", "GPU-3")]
+    assert run.feed(("3", "", 0), ("4", "", 0)) == [(Happening.FIRED, "4", "GPU-4")]
+    assert run.feed(("3", "", 0), ("4", "", 0)) == []
+    assert run.feed(("3", "GPU-3", 1), ("4", "GPU-4", 1)) == [
+        (Happening.RESOLVED, "3", "GPU-3"), (Happening.RESOLVED, "4", "GPU-4"),
+    ]  # fmt: skip
+    assert len(run.alerts) == 2
+
+
 def test_a_rule_that_is_asked_for_no_more() -> None:
     run = _Run(HOT)
     run.feed([90] * 3)
