@@ -255,6 +255,27 @@ def test_a_counter_that_never_rests_is_bounded() -> None:
     assert len(run.alerts[0].points) == 256
 
 
+def test_a_counter_that_never_rests_is_counted_through_its_window() -> None:
+    run = _Run(Rule("ecc", COUNT.name, ">", 300, "increase", 600), COUNT)
+    events = run.feed(list(range(302)))
+    assert [(event.what, event.alert.value) for event in events] == [(Happening.FIRED, 301)]
+    run.feed(list(range(302, 600)))
+    assert run.alerts[0].value == 599
+    for number in range(600, 800):
+        run.feed([number])
+        assert 600 <= (run.alerts[0].value or 0) <= 600 * 1.01
+    assert len(run.alerts[0].points) <= 256
+
+
+def test_what_a_counter_grew_before_and_after_it_was_reset_is_kept() -> None:
+    run = _Run(Rule("ecc", COUNT.name, ">=", 1, "increase", 1e9), COUNT)
+    run.feed([*range(1000, 1300), *range(5, 200)])
+    assert run.alerts[0].value == 299 + 199
+    always = _Run(Rule("ecc", COUNT.name, ">=", 1, "increase", 1e9), COUNT)
+    always.feed([2, 1] * 300)
+    assert (len(always.alerts[0].points), always.alerts[0].value) == (256, 255)
+
+
 LINK = Series("brctl_network_up", "", "gauge", ("interface",), "", "", "network-links")
 
 
