@@ -83,7 +83,8 @@ _OF_GPUS = (
         Rule("gpu-temperature", "brctl_gpu_temperature_celsius", ">=", 85,
              unless="brctl_gpu_temperature_margin_celsius", hold_s=10 * _MINUTE, clear=82, clear_s=_MINUTE,
              unit="celsius", summary=_GPU + " is at {value}"),
-        "85 C, as nvidia_gpu_exporter's rule has it, and only of a GPU that tells no margin: its limit is not known.",
+        "85 C, as nvidia_gpu_exporter's own rule has it (above 85 C for ten minutes), and only of a GPU that tells no "
+        "margin: its limit is not known.",
         "Look at fans and inlet temperature, and at the GPUs beside it.", "gpu-temperature",
     ),
     Default(

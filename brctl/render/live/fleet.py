@@ -12,9 +12,10 @@ from ...node.monitor import UP
 from ...node.patterns import natural
 from ...node.report import NodeError, Report, Sample
 from . import amounts
-from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, NEAR_CELSIUS, POWER, TEMPERATURE, UTILIZATION, temperature, usage
+from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION, temperature, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
+from .marks import mark
 from .seen import Histories
 
 NODE_HISTORY = "node"
@@ -212,8 +213,7 @@ def badness(it: Summary) -> float:
         return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
         return _ILL + it.down
-    near = it.margin is not None and it.margin < NEAR_CELSIUS
-    return (1e6 if near else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
+    return (1e6 if mark("gpu-hot", it.margin) else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
 
 
 def _state(it: Summary) -> Cell:

@@ -9,6 +9,7 @@ from ...node.monitor import UP
 from . import amounts
 from .ink import Cell, Column, Drawing, Ink, Line, Row, cell
 from .items import Item, Section
+from .marks import mark
 from .seen import Histories, Labels, Node
 
 INFO = "brctl_gpu_info"
@@ -20,11 +21,6 @@ CLOCK = "brctl_gpu_clock_hertz"
 SLOWED = "brctl_gpu_clocks_event_ratio"
 NVLINK = ("brctl_gpu_nvlink_transmit_bytes_per_second", "brctl_gpu_nvlink_receive_bytes_per_second")
 NIC = "brctl_gpu_nic_info"
-
-NEAR_CELSIUS = 5
-"""Degrees left until the GPU slows down (NVML's T.Limit): fewer are told in yellow, none in red."""
-HOT_CELSIUS = 85
-"""Where a GPU does not tell how much is left: the temperature from which nvidia_gpu_exporter's own rule warns."""
 
 
 class Nic(NamedTuple):
@@ -133,13 +129,13 @@ def usage(share: float | None, missing: str, ink: Ink) -> Drawing:
 
 
 def temperature(value: float | None, margin: float | None) -> Cell:
-    """Told by what is left until the GPU slows down, where it tells that."""
+    """Told by what is left until the GPU slows down (NVML's T.Limit), where it tells that: at 0 it does."""
     if value is None:
         return Cell("-", "dim")
     if margin is not None:
-        style = "crit" if margin <= 0 else "warn" if margin < NEAR_CELSIUS else ""
+        style = "crit" if margin <= 0 else mark("gpu-hot", margin)
     else:
-        style = "warn" if value > HOT_CELSIUS else ""
+        style = mark("gpu-temperature", value)
     return Cell(amounts.celsius(value), style)
 
 
@@ -166,7 +162,8 @@ def _slowed(node: Node, labels: Labels) -> Cell:
     worst = max(shares, key=lambda reason: shares[reason], default="")
     if not worst or shares[worst] < 0.01:
         return Cell("-", "dim")
-    return cell(f"{worst} {amounts.percent(shares[worst])}", "warn" if "thermal" in worst or "brake" in worst else "")
+    rule = "gpu-slowed-by-heat" if "thermal" in worst else "gpu-power-brake" if "brake" in worst else None
+    return cell(f"{worst} {amounts.percent(shares[worst])}", mark(rule, shares[worst]) if rule else "")
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

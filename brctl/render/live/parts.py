@@ -13,6 +13,7 @@ from . import amounts
 from .gpus import NIC, POWER, UTILIZATION, Nic, traffic, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
+from .marks import mark
 from .seen import Node
 
 PROCESS = "brctl_gpu_process_memory_bytes"
@@ -24,8 +25,6 @@ _NAME = 4
 _WAITING = 0.05
 """Share of the time from which it is worth a word that processes wait for something (PSI)."""
 _LEAST_TOLD = 1e-6  # 0.0001 %
-_LOSSY = 1e-4
-"""RoCE collapses far below 1 % of lost packets, as a lost one costs the whole window (go-back-N)."""
 
 
 def summary(node: Node) -> list[Line]:
@@ -234,8 +233,8 @@ def _interface(node: Node, nic: Nic, place: int, ink: Ink) -> Item:
             usage(use, "-", ink),
             Cell(amounts.rate(received)),
             Cell(amounts.rate(sent)),
-            Cell(_share(loss), "crit" if loss and loss > _LOSSY else ""),
-            Cell(_share(paused), "warn" if paused and paused > _WAITING else ""),
+            Cell(_share(loss), mark("network-loss", loss)),
+            Cell(_share(paused), mark("network-paused", paused)),
             Cell(f"{sum(known):.0f}" if known else "-"),
             cell(nic.rdma or "-"),
         ]

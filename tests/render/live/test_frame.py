@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from brctl.node.report import Mock, NodeError, Report, State
 from brctl.render.live import fleet
 from brctl.render.live.frame import frame
-from brctl.render.live.ink import Ink
+from brctl.render.live.ink import Cell, Ink
+from brctl.render.live.marks import mark
 from brctl.render.live.text import text
 from brctl.render.live.view import View, press
 from brctl.render.live.watch import Watch
@@ -32,6 +33,13 @@ def _lines(
 ) -> "list[str]":
     view = view or View()
     return [line.rstrip(" ─") for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
+
+
+def _cells(report: Report, pen: Ink, section: str, row: int) -> "list[Cell]":
+    """Of a table those that are words."""
+    scene = _watch([report]).scene(View(), pen, 1.0)
+    (found,) = [each for each in scene.sections if each.id == section]
+    return [cell for cell in found.items[row].cells() if isinstance(cell, Cell)]
 
 
 def _row(lines: "list[str]", start: str) -> str:
@@ -86,13 +94,37 @@ def test_a_zero_that_was_measured_is_a_zero(made: Make, gpu: Make, pen: Ink) -> 
 @pytest.mark.parametrize(
     ("celsius", "margin", "style"),
     [(61.0, 26.0, ""), (83.0, 4.0, "warn"), (87.0, 0.0, "crit"), (86.0, State.UNSUPPORTED, "warn"),
-     (85.0, State.UNSUPPORTED, "")],
+     (85.0, State.UNSUPPORTED, "warn"), (84.0, State.UNSUPPORTED, "")],
 )  # fmt: skip
 def test_heat_is_told_by_what_is_left(celsius: float, margin: "float | State", style: str) -> None:
     from brctl.render.live.gpus import temperature
 
     assert temperature(celsius, margin if isinstance(margin, float) else None).style == style
     assert temperature(None, None).text == "-"
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "style"),
+    [("network-loss", 1e-5, "warn"), ("network-loss", 9e-6, ""), ("network-paused", 0.1, ""),
+     ("network-paused", 0.11, "warn"), ("gpu-power-brake", 0.02, "crit"), ("gpu-slowed-by-heat", 0.02, ""),
+     ("gpu-slowed-by-heat", 0.2, "warn"), ("gpu-hot", None, "")],
+)  # fmt: skip
+def test_a_value_is_marked_where_its_alert_begins(rule: str, value: "float | None", style: str) -> None:
+    assert mark(rule, value) == style
+
+
+def test_what_is_marked_in_the_tables(made: Make, busy: Make, pen: Ink) -> None:
+    report = made({
+        "network_receive_bytes_total/ens2": 1, "gpu_nic_info/0000:1b:00.0/ens2/mlx5_0/PIX": 1,
+        "rdma_loss_ratio/mlx5_0/1": 5e-5, "network_pause_received_ratio/ens2/3": 0.07,
+    })  # fmt: skip
+    assert {cell.text: cell.style for cell in _cells(report, pen, "network", 0)}.items() >= {
+        ("0.005%", "warn"), ("7%", ""),
+    }  # fmt: skip
+    slowed = busy(1, **{"gpu_clocks_event_ratio/0/GPU-0/hw_power_brake_slowdown": 0.02})
+    assert _cells(slowed, pen, "gpus", 0)[-1].style == "crit"
+    capped = busy(1, **{"gpu_clocks_event_ratio/0/GPU-0/sw_power_cap": 0.9})
+    assert _cells(capped, pen, "gpus", 0)[-1].style == ""
 
 
 def test_when_no_tick_comes_no_old_value_is_shown(busy: Make, pen: Ink) -> None:
