@@ -35,14 +35,16 @@ _OF_NODES = (
     Default(
         Rule("tcp-retransmits", "brctl_tcp_retransmit_ratio", ">", 0.01, hold_s=10 * _MINUTE, unit="ratio",
              summary="{node} sends {value} of its TCP segments again"),
-        "A hundredth halves the rate of a connection within a data centre.",
+        "Our own. By Mathis' formula (10.1145/263932.264023) a connection with packets of 9000 bytes and a round trip "
+        "of 0.1 ms gets 9 Gb/s at a hundredth, whatever the link could carry.",
         "Look at drops of the interfaces, and at the switch.",
     ),
     Default(
         Rule("filesystem-full", "brctl_filesystem_available_bytes", "<", 0.05, "ratio",
              other="brctl_filesystem_size_bytes", unless="brctl_filesystem_read_only", hold_s=10 * _MINUTE,
              unit="ratio", summary="{mount} of {node} has {value} left"),
-        "A job that writes checkpoints fills the last twentieth in one go.",
+        "imbue's cluster-health takes a node out at 95 %, as the check disk-space does: a job that writes checkpoints "
+        "fills the last twentieth in one go.",
         "Old checkpoints and logs, mostly.", "disk-space",
     ),
     Default(
@@ -69,14 +71,16 @@ _OF_GPUS = (
     Default(
         Rule("gpu-missing", "brctl_gpus_visible", ">=", 1, "shortfall", other="brctl_gpus_expected",
              hold_s=2 * _MINUTE, severity=_CRITICAL, summary="{node} lacks GPUs: {value}"),
-        "What the config declares, else the most that were seen since the sampler began. A driver that is loaded anew "
-        "is back within two minutes.",
+        "What the config declares, or what was seen since the sampler began, whichever is more. A driver that is "
+        "loaded anew is back within two minutes.",
         "`brctl -w NODE node-manager check` compares the PCI bus with the driver's list.", "gpu-count",
     ),
     Default(
         Rule("gpu-hot", "brctl_gpu_temperature_margin_celsius", "<", 5, hold_s=10 * _MINUTE, clear=8, clear_s=_MINUTE,
              unit="celsius", summary=_GPU + " is near to slowing down: {value} left"),
-        "The GPU's own margin (nvmlDeviceGetMarginTemperature): at 0 it slows down, whatever its limits are.",
+        "The GPU's own margin (nvmlDeviceGetMarginTemperature): at 0 it slows down, whatever its limits are. The five "
+        "degrees are our own: a little more than the 3 from which the check gpu-temperature warns, as there is time to "
+        "look.",
         "Look at fans and inlet temperature, and at the GPUs beside it.", "gpu-temperature",
     ),
     Default(
