@@ -23,6 +23,7 @@ from ..node.codec import InvalidReportError, dumps, loads
 
 _MOST_BYTES = 4 << 20
 """Of the history; what is older stands in history.jsonl.1, and what is older than that nowhere."""
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 LONGEST_SILENCE_S = 30 * 86400.0
 K = TypeVar("K")
 
@@ -138,7 +139,7 @@ class Store:
     def _read(self, name: str, kind: type[K]) -> K | None:
         try:
             return loads(kind, read_regular(str(self._folder / name)))
-        except (FileNotFoundError, InvalidReportError):
+        except (*_NOT_THERE, InvalidReportError):
             return None
 
     @contextlib.contextmanager
@@ -166,7 +167,7 @@ class Store:
 def _lines(path: Path) -> Iterator[ActionRecord]:
     try:
         lines = read_regular(str(path)).splitlines()
-    except FileNotFoundError:
+    except _NOT_THERE:
         return
     for line in lines:
         with contextlib.suppress(InvalidReportError):  # the last line of a full disk is cut short

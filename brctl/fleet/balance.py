@@ -67,8 +67,11 @@ def evenness(values: Sequence[float]) -> float | None:
 def stragglers(reports: Sequence[Report]) -> tuple[Straggler, ...]:
     """Of GPUs that work, those of a lower clock or utilisation than the others of their model; none of a model of which
     fewer than four do. Those that do not tell their model are compared with each other."""
+    every = _measured(reports, UTILIZATION)
+    if max(every.values(), default=0.0) < _BUSY:
+        return ()
     models, by_model = _models(reports), dict[str, dict[_Gpu, float]]()
-    for gpu, share in _measured(reports, UTILIZATION).items():
+    for gpu, share in every.items():
         by_model.setdefault(models.get(gpu, ""), {})[gpu] = share
     clocks = _measured(reports, CLOCK, ("sm",))
     return tuple(one for _, used in sorted(by_model.items()) for one in _lagging(used, clocks))

@@ -35,7 +35,7 @@ class RailFile:
         another one's. Raises OSError."""
         try:
             return loads(Kept, read_regular(str(self._path)))
-        except (FileNotFoundError, PermissionError, InvalidReportError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError, InvalidReportError):
             return None
 
     def write(self, kept: Kept | None) -> None:

@@ -17,6 +17,7 @@ from brctl.fleet.alert_series import FIRING, NODE_UP, STRAGGLER, with_samples
 from brctl.fleet.alert_store import BusyError, Silence, Store, new_id, undone
 from brctl.fleet.alert_watch import Watch, Watched
 from brctl.fleet.drain import NodeState
+from brctl.fleet.rail_out import RailFile
 from brctl.node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
 from brctl.node.monitor.alerts import Action
 from brctl.node.report import NodeError, Report, Sample, Series, State
@@ -284,6 +285,14 @@ def test_nobody_acts_who_cannot_read_what_is_begun(monkeypatch: pytest.MonkeyPat
         assert [event.what for event in looking.take([_report("a", 90, 1002.0)], 1002.0).events] == [Happening.FIRED]
     assert bench.trouble == ["cannot read what is kept of alerts: Too many open files"]
     assert [one.outcome for one in bench.store.kept().open] == [Outcome.DONE]
+
+
+def test_a_state_folder_that_is_none_holds_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BRCTL_STATE_DIR", str(tmp_path / "file"))
+    store = Store(None, mocked=False)
+    assert (store.kept(), store.silences(1.0), store.history()) == (alert_store.Kept(), (), ())
+    assert RailFile(None, mocked=False).read() is None
 
 
 def test_stragglers_are_told() -> None:

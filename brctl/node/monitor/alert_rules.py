@@ -185,7 +185,8 @@ _OF_NETWORKS = (
     Default(
         Rule("network-paused", "brctl_network_pause_received_ratio", ">", 0.1, unit="ratio", hold_s=10 * _MINUTE,
              summary="{interface} of {node} must be silent {value} of the time"),
-        "Short pauses are how PFC works; a tenth of the time is congestion, or a slow receiver.",
+        "Our own. Short pauses are how PFC works; a tenth of the time for ten minutes is congestion, or a slow "
+        "receiver. The check nic-pause, for who looks for trouble, tells a twentieth already.",
         "Look for the receiver that sends pauses (network_pause_sent_ratio) and for ECN settings.",
     ),
 )  # fmt: skip
