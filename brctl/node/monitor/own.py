@@ -14,7 +14,9 @@ SAMPLER = "sampler"
 
 _own = Kind(SAMPLER)
 _UP = _own.gauge(UP[len("brctl_") :], "", "1: the GPU answers; 0: it is lost, hangs or refuses.", "NVML", *GPU_LABELS)
-_EXPECTED = _own.gauge("gpus_expected", "", "GPUs that the config declares, else the most that were seen.", "config")
+_EXPECTED = _own.gauge(
+    "gpus_expected", "", "GPUs that the config declares, or that were seen, whichever are more.", "config"
+)
 _VISIBLE = _own.gauge("gpus_visible", "", "GPUs that the driver lists now.", "nvmlDeviceGetCount_v2")
 _RELEASED = _own.gauge("monitor_released", "", "1: every GPU handle is let go.", "/run/brctl/release")
 _CPU = _own.counter(

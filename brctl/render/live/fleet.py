@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,9 +12,10 @@ from ...node.monitor import UP
 from ...node.patterns import natural
 from ...node.report import NodeError, Report, Sample
 from . import amounts
-from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, NEAR_CELSIUS, POWER, TEMPERATURE, UTILIZATION, temperature, usage
+from .gpus import MARGIN, MEMORY_TOTAL, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION, temperature, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
+from .marks import mark
 from .seen import Histories
 
 NODE_HISTORY = "node"
@@ -61,6 +62,8 @@ class Summary(NamedTuple):
     """Of all GPUs together."""
     uses: tuple[float, ...] = ()
     """Of each GPU that tells it."""
+    unread: frozenset[str] = frozenset()
+    """Series of which nothing is told, and would be if all GPUs could be read now."""
 
 
 class Plan:
@@ -86,6 +89,12 @@ class Plan:
                     values.append(sample.value)
         return found
 
+    def unread(self, samples: Sequence[Sample], names: Sequence[str]) -> Iterator[str]:
+        """Those of these Series of which a sample could not be read now. What they are of was found before."""
+        for name in names:
+            if any(amounts.absent(samples[place].state) == "?" for place, _ in self._places[name]):
+                yield name
+
     def _anew(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
         self._count, self._places = len(samples), {name: [] for name in _NEEDED}
         for place, sample in enumerate(samples):
@@ -97,6 +106,7 @@ class Plan:
         }
 
 
+_SHOWN = (UTILIZATION, MEMORY_USED, TEMPERATURE, POWER)
 _NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWER)
 
 
@@ -107,6 +117,8 @@ def summary(report: Report, plan: Plan) -> Summary:
     found = plan.find(report.samples)
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
+    in_part = len(used) != len(found[MEMORY_TOTAL])  # which is not told
+    lacking = [name for name in _SHOWN if not found[name] or (name == MEMORY_USED and in_part)]
     return Summary(
         report.node,
         None,
@@ -114,11 +126,12 @@ def summary(report: Report, plan: Plan) -> Summary:
         up.count(0.0),
         sum(uses) / len(uses) if uses else None,
         min(uses, default=None),
-        sum(used) / total if total and len(used) == len(found[MEMORY_TOTAL]) else None,
+        sum(used) / total if total and not in_part else None,
         max(found[TEMPERATURE], default=None),
         min(found[MARGIN], default=None),
         sum(found[POWER]) if found[POWER] else None,
         tuple(uses),
+        frozenset(plan.unread(report.samples, lacking)),
     )
 
 
@@ -212,8 +225,7 @@ def badness(it: Summary) -> float:
         return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
         return _ILL + it.down
-    near = it.margin is not None and it.margin < NEAR_CELSIUS
-    return (1e6 if near else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
+    return (1e6 if mark("gpu-hot", it.margin) else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
 
 
 def _state(it: Summary) -> Cell:
@@ -229,14 +241,15 @@ def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
     if it.error:
         return [cell(it.node, bad), Cell("?", bad), usage(None, "?", ink), *[BLANK] * 5, _state(it)]
     history = histories.of((it.node, NODE_HISTORY))
+    use, memory, heat, power = ("?" if name in it.unread else "-" for name in _SHOWN)
     return [
         cell(it.node, bad),
         Cell(f"{it.gpus - it.down}/{it.gpus}", bad),
-        usage(it.use, "-", ink),
-        Cell(amounts.percent(it.least)),
+        usage(it.use, use, ink),
+        Cell(amounts.percent(it.least, use)),
         lambda width: [Cell(ink.history(history, width), "past")],
-        Cell(amounts.percent(it.memory)),
-        temperature(it.temperature, it.margin),
-        Cell(amounts.watts(it.power)),
+        Cell(amounts.percent(it.memory, memory)),
+        temperature(it.temperature, heat, it.margin),
+        Cell(amounts.watts(it.power, power)),
         _state(it),
     ]
