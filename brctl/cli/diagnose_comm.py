@@ -81,10 +81,11 @@ def comm(
     if not force_busy:
         _refuse_busy(reports)
     results = _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s)
-    collective = _collective(run, reports) if level is Level.full else {}
-    judged = _judged(run, reports, results, collective)
+    collectives = _collectives(run, reports) if level is Level.full else ()
+    judged = _judged(run, reports, results, collectives)
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
-    raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
+    code = exit_code([*judged, *collectives], (fail_on or FailOn(run.fail_on)).value, strict)
+    raise typer.Exit(finish(given, judged, form, code))
 
 
 def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
@@ -101,16 +102,18 @@ def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
     return run
 
 
-def _collective(run: FleetSession, reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
-    """What all_reduce_perf says of each node with several GPUs."""
-    from ..fleet.collectives import findings
+def _collectives(run: FleetSession, reports: Sequence[Report]) -> Sequence[Report]:
+    """What all_reduce_perf prints on each node with several GPUs."""
+    from ..node.diagnose.pair import COLLECTIVE_S
     from .waves import Plan
 
     several = {report.node for report in reports if len((report.inventory and report.inventory.gpus) or ()) > 1}
     targets = [target for target in run.targets if target.node in several]
     if not targets:
-        return {}
-    return findings(run._replace(targets=targets, plan=Plan()).ask("collective", lambda: None))
+        return ()
+    # A node that gives the test up has to be heard saying so.
+    patient = run.limits._replace(answer_s=run.limits.answer_s + COLLECTIVE_S)
+    return run._replace(targets=targets, limits=patient, plan=Plan()).ask("collective", lambda: None)
 
 
 def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str) -> int:
@@ -207,14 +210,16 @@ def _judged(
     run: FleetSession,
     reports: Sequence[Report],
     results: Mapping[str, Result],
-    collective: Mapping[str, tuple[Finding, ...]],
+    collectives: Sequence[Report],
 ) -> Sequence[Report]:
     """What every rail says of each node; what is the same on all of them is the node's."""
+    from ..fleet import collectives as gpus
     from ..fleet.paths import findings
 
     names = [report.node for report in reports]
     groups = run.config.groups if run.config else {}
     found = {rail: findings(result, names, groups) for rail, result in results.items()}
+    collective = gpus.findings(collectives)
     told = [_with(report, [each[report.node] for each in found.values()], list(found)) for report in reports]
     return [
         report._replace(findings=(*report.findings, *collective.get(report.node, ()))) if not report.errors else report
