@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.monitor import GPU_LABELS, UP
 from ..node.report import Report, Sample, State
+from ..node.siblings import median
 
 UTILIZATION, CLOCK = "brctl_gpu_utilization_ratio", "brctl_gpu_clock_hertz"
 _BUSY = 0.5
@@ -66,7 +67,7 @@ def evenness(values: Sequence[float]) -> float | None:
 def stragglers(reports: Sequence[Report]) -> tuple[Straggler, ...]:
     """Of GPUs that work, those of a lower clock or utilisation than the others; none where fewer than four do."""
     used = _measured(reports, UTILIZATION)
-    if len(used) < _LEAST or _median(used.values()) < _BUSY:
+    if len(used) < _LEAST or median(used.values()) < _BUSY:
         return ()
     clocks = {gpu: hertz for gpu, hertz in _measured(reports, CLOCK, ("sm",)).items() if used.get(gpu, 0) >= _BUSY}
     slow = _below(clocks, CLOCK, _SLOW_CLOCK)
@@ -77,15 +78,9 @@ _Gpu = tuple[str, str, str]
 """Node, index, UUID."""
 
 
-def _median(values: Collection[float]) -> float:
-    """`statistics` would take 4 ms to import."""
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 def _below(values: Mapping[_Gpu, float], series: str, part: float) -> Iterator[Straggler]:
     if len(values) >= _LEAST:
-        usual = _median(values.values())
+        usual = median(values.values())
         yield from (Straggler(*gpu, series, it, usual) for gpu, it in sorted(values.items()) if it < part * usual)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from ..node.report import Evidence, Finding, Report, Status, Subject
+from ..node.siblings import median
 from . import benchmarks
 from .pairing import DEVIATIONS, LEAST_SAMPLES, LEAST_SHARE, SIGMA_OF_MAD
 from .paths import tool_finding

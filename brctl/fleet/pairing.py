@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import median
 from typing import NamedTuple
+
+from ..node.siblings import median
 
 RETESTS = 3
 DEVIATIONS = 4.5
