@@ -85,8 +85,8 @@ def test_a_bus_that_is_not_known(dgx: Inventory) -> None:
         (50, 0, GpuFault("lost", "nvmlDeviceGetUUID", "GPU is lost"), False),
     ],
 )
-def test_whether_it_works(dgx: Inventory, used: Any, state: Any, fault: Any, works: bool) -> None:
-    gpu = (dgx.gpus or ())[3]
+def test_whether_it_works(well: Inventory, used: Any, state: Any, fault: Any, works: bool) -> None:
+    gpu = (well.gpus or ())[3]
     assert gpu.telemetry
     values = gpu.telemetry._replace(gpu_utilization_percent=used, performance_state=state)
     assert gpus.works(gpu._replace(telemetry=values, fault=fault), 50) is works
