@@ -33,6 +33,7 @@ _LOADS = (
     "each node with several GPUs: all_reduce_perf -b 8M -e 1G over them, where it is installed",
 )
 LARGEST_LOG_BYTES = 64 << 20
+_OF_TESTS = ("rail", "level", "budget", "plan", "force_busy")
 
 
 class Level(str, Enum):
@@ -67,8 +68,9 @@ def comm(
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
+    _refuse_mixed(ctx, from_log)
     if from_log:
-        raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value))
+        raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value, strict))
     run = _fleet(ctx, given)
     over_s = time.monotonic() + seconds("--budget", budget)
     reports = run.ask("endpoints", lambda: render.prepare(form))
@@ -86,6 +88,17 @@ def comm(
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     code = exit_code([*judged, *collectives], (fail_on or FailOn(run.fail_on)).value, strict)
     raise typer.Exit(finish(given, judged, form, code))
+
+
+def _refuse_mixed(ctx: typer.Context, from_log: Path | None) -> None:
+    """A log is judged, or nodes are tested: an option of the one means nothing to the other. Raises CommandError."""
+    foreign = _OF_TESTS if from_log else ("link_rate",)
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(param.name) if param.name in foreign else None
+        if source and source.name == "COMMANDLINE":
+            what = "is of tests between nodes" if from_log else "is of a log"
+            hint = "leave it out, or leave out --from-log" if from_log else "name the log: --from-log FILE"
+            raise CommandError(f"{param.opts[0]} {what}", hint)
 
 
 def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
@@ -116,7 +129,7 @@ def _collectives(run: FleetSession, reports: Sequence[Report]) -> Sequence[Repor
     return run._replace(targets=targets, limits=patient, plan=Plan()).ask("collective", lambda: None)
 
 
-def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str) -> int:
+def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str, strict: bool) -> int:
     """Raises CommandError: it cannot be read, or is no such log."""
     from .. import render
     from ..fleet.benchmarks import described, findings, parse
@@ -134,7 +147,7 @@ def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail
     found = findings(log, str(file), _gigabytes(link_rate) if link_rate else None)
     report = Report(str(file), time.time(), 0.0, findings=found)
     render.benchmark(report, described(log), form, given.quiet, given.verbose)
-    return exit_code([report], fail_on, strict=False)
+    return exit_code([report], fail_on, strict)
 
 
 def _gigabytes(rate: str) -> float:

@@ -80,7 +80,7 @@ def test_the_plan_names_pairs_minutes_and_disturbance() -> None:
 
 def test_a_log_is_judged(brctl: Brctl) -> None:
     Path("nccl.log").write_text(LOG)
-    result = brctl("diagnose", "comm", "--from-log", "nccl.log")
+    result = brctl("diagnose", "comm", "--from-log", "nccl.log", "--link-rate", "400Gb/s", "--strict")
     assert result.code == 0
     assert "bus bandwidth    370 GB/s at its best" in result.out
     assert "nccl-tests: nothing wrong" in result.out
@@ -103,6 +103,20 @@ def test_a_log_is_judged(brctl: Brctl) -> None:
 )
 def test_what_is_no_log(brctl: Brctl, options: list[str], error: str) -> None:
     Path("other.log").write_text("hello\n")
+    Path("nccl.log").write_text(LOG)
+    result = brctl("diagnose", "comm", *options)
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: " + error)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["-w", "n[1-2]", "--link-rate", "400Gb/s"], "--link-rate is of a log"),
+        (["--from-log", "nccl.log", "--plan"], "--plan is of tests between nodes"),
+        (["--from-log", "nccl.log", "--level", "quick"], "--level is of tests between nodes"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(brctl: Brctl, options: list[str], error: str) -> None:
     Path("nccl.log").write_text(LOG)
     result = brctl("diagnose", "comm", *options)
     assert (result.code, result.err.splitlines()[0]) == (2, "error: " + error)
