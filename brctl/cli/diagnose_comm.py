@@ -94,7 +94,7 @@ def _refuse_mixed(ctx: typer.Context, from_log: Path | None) -> None:
     """A log is judged, or nodes are tested: an option of the one means nothing to the other. Raises CommandError."""
     foreign = _OF_TESTS if from_log else ("link_rate",)
     for param in ctx.command.params:
-        source = ctx.get_parameter_source(param.name) if param.name in foreign else None
+        source = ctx.get_parameter_source(param.name) if param.name and param.name in foreign else None
         if source and source.name == "COMMANDLINE":
             what = "is of tests between nodes" if from_log else "is of a log"
             hint = "leave it out, or leave out --from-log" if from_log else "name the log: --from-log FILE"
