@@ -29,7 +29,7 @@ def run(case: Case) -> Iterator[Finding]:
     fast = [(one, growth) for one, growth in grown if growth.amount > most * max(1.0, growth.seconds / _DAY_S)]
     for one, growth in fast:
         evidence = (Evidence(one.name, growth.text, _PATH.format(one.name, "ce")),)
-        summary = "{}: {:g} corrected memory errors since {}".format(one.name, growth.amount, growth.since)
+        summary = "{}: {:.0f} corrected memory errors since {}".format(one.name, growth.amount, growth.since)
         yield CHECK.finding(Status.WARN, summary, evidence=evidence, remedy=_REMEDY)
     if not bad and not fast:
         yield CHECK.finding(Status.PASS, _well(list(controllers)))

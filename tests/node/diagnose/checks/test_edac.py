@@ -4,6 +4,7 @@ import pytest
 
 from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import Inventory, MemoryController
+from brctl.node.host.members import of_ids
 from brctl.node.report import Status
 from brctl.node.request import Expected, Override
 
@@ -42,14 +43,14 @@ def test_an_uncorrected_one(dgx: Inventory, examine: Callable[..., Any]) -> None
     ],
 )
 def test_corrected_ones_by_the_day(dgx: Inventory, growth: int, seconds: float, status: Status) -> None:
-    (check,) = engine.named(("edac",))
+    (check,) = of_ids(engine.registry(), ("edac",))
     earlier = [Earlier(seen(dgx, 1000), "the baseline")]
     (found,) = engine.examine(check, seen(dgx, 1000 + growth, at_s=seconds), Expected(), (), earlier)
     assert found.status is status
 
 
 def test_the_growth_is_told_and_not_the_total(dgx: Inventory) -> None:
-    (check,) = engine.named(("edac",))
+    (check,) = of_ids(engine.registry(), ("edac",))
     earlier = [Earlier(seen(dgx, 95, at_s=2 * DAY_S - 5), "the first sample"), Earlier(seen(dgx, 10), "the baseline")]
     now = seen(dgx, 100, at_s=2 * DAY_S)
     (found,) = engine.examine(check, now, Expected(), (), earlier)
@@ -64,7 +65,7 @@ def test_the_growth_is_told_and_not_the_total(dgx: Inventory) -> None:
 
 
 def test_a_look_that_does_not_tell_its_time_is_no_measure(dgx: Inventory) -> None:
-    (check,) = engine.named(("edac",))
+    (check,) = of_ids(engine.registry(), ("edac",))
     earlier = [Earlier(seen(dgx, 0, at_s=None), "the baseline")]
     (found,) = engine.examine(check, seen(dgx, 100, at_s=5.0), Expected(), (), earlier)
     assert found.status is Status.PASS
