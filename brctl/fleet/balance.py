@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.monitor import GPU_LABELS, UP
 from ..node.report import Report, Sample, State
+from ..node.siblings import median
 
 UTILIZATION, CLOCK = "brctl_gpu_utilization_ratio", "brctl_gpu_clock_hertz"
 _INFO, _MODEL = "brctl_gpu_info", "name"
@@ -83,7 +84,7 @@ _Gpu = tuple[str, str, str]
 
 def _lagging(used: Mapping[_Gpu, float], clocks: Mapping[_Gpu, float]) -> Iterator[Straggler]:
     """Of one model."""
-    if len(used) >= _LEAST and _median(used.values()) >= _BUSY:
+    if len(used) >= _LEAST and median(used.values()) >= _BUSY:
         yield from _below(used, UTILIZATION, _SLOW_UTILIZATION)
         yield from _below(
             {gpu: clocks[gpu] for gpu, share in used.items() if share >= _BUSY and gpu in clocks}, CLOCK, _SLOW_CLOCK
@@ -103,15 +104,9 @@ def _models(reports: Sequence[Report]) -> dict[_Gpu, str]:
     return found
 
 
-def _median(values: Collection[float]) -> float:
-    """`statistics` would take 4 ms to import."""
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 def _below(values: Mapping[_Gpu, float], series: str, part: float) -> Iterator[Straggler]:
     if len(values) >= _LEAST:
-        usual = _median(values.values())
+        usual = median(values.values())
         yield from (Straggler(*gpu, series, it, usual) for gpu, it in sorted(values.items()) if it < part * usual)
 
 
