@@ -44,12 +44,8 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     tune = request.tune
     scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist, request.comm)
     steps: List[Step] = []
-<<<<<<< HEAD
     hindrances: Dict[str, Optional[str]] = {}
-    for setting in chosen(tune.settings):
-=======
     for setting in of_ids(registry(), tune.settings):
->>>>>>> diag
         shared: Dict[int, Tuple[Write, ...]] = {}
         for step in _planned(setting, scene):
             # Steps that share their boot writes, as GPUs do, need them alike: not the first of them alone.
