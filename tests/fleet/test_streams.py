@@ -136,8 +136,11 @@ def test_a_node_that_breaks_off_is_its_own_error_and_is_asked_again(
     speaks(monkeypatch, code)
     monkeypatch.setattr(launch, "agent_command", local.agent_command)
     found = view("x", "x")  # type: ignore[operator]
-    reports = until(found, lambda reports: reports[0].samples and reports[1].errors)
-    assert reports[1].errors[0].kind == "agent-died"
+
+    def broken(report: Report) -> bool:
+        return bool(report.errors) and report.errors[0].kind == "agent-died"
+
+    reports = until(found, lambda reports: reports[0].samples and broken(reports[1]))
     assert "it broke" in reports[1].errors[0].message
     assert [(s.value, s.state) for s in reports[0].samples] == [(5, State.MEASURED)]
     until(found, lambda reports: reports[1].samples)  # it was asked again, and said one tick
@@ -199,7 +202,7 @@ def test_what_a_node_did_is_told_once_and_it_hears_that_we_are_there(monkeypatch
 def test_a_node_that_is_down_for_a_day_is_asked_again_and_again() -> None:
     run = _Listeners([Order("n1", MONITOR)], Transport(here="n1"), Limits())
     delays: list[float] = []
-    run._task = SimpleNamespace(timer=lambda delay, **_: delays.append(delay))  # type: ignore[assignment]
+    run._task = SimpleNamespace(timer=lambda delay, **_: delays.append(delay))
     conversation = _Listening.__new__(_Listening)
     conversation.order, conversation.over = Order("n1", MONITOR), True
     for _ in range(1500):

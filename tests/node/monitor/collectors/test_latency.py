@@ -51,7 +51,10 @@ def test_silent_peers_cost_the_others_nothing(look: Any, machine: Any, monkeypat
 
 
 def test_a_fault_of_the_program_is_no_silent_peer(look: Any, machine: Any, monkeypatch: Any) -> None:
+    def broken(*_: Any) -> float:
+        raise KeyError("peer")
+
     host = machine({})
-    monkeypatch.setattr(host, "round_trip", lambda *_: {}["peer"])
+    monkeypatch.setattr(host, "round_trip", broken)
     with pytest.raises(KeyError):
         look(COLLECTOR).at(1.0, host, ("n2",))
