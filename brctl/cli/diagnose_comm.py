@@ -73,7 +73,7 @@ def comm(
         raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value, strict))
     run = _fleet(ctx, given)
     over_s = time.monotonic() + seconds("--budget", budget)
-    reports = run.ask("endpoints", lambda: render.prepare(form))
+    reports = _whole(run.ask("endpoints", lambda: render.prepare(form)))
     if sum(not report.errors for report in reports) < 2:
         render.check(reports, form, given.quiet, given.verbose, command="diagnose comm")
         raise typer.Exit(finish(given, reports, form, exit_code(reports, "crit", strict)))
@@ -204,6 +204,13 @@ def _tested(
     return results
 
 
+def _whole(reports: Sequence[Report]) -> Sequence[Report]:
+    """The same. Raises KeyboardInterrupt where Ctrl-C ended it: of a part of the pairs nobody can tell who is bad."""
+    if any(error.kind in ("interrupted", "not-asked") for report in reports for error in report.errors):
+        raise KeyboardInterrupt
+    return reports
+
+
 def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> Result:
     from ..fleet.paths import Search, plan
     from .waves import Plan
@@ -213,7 +220,7 @@ def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> R
         # A server must be there when its peer begins: all of a round at once.
         room = run.limits._replace(fanout=max(run.limits.fanout, len(targets)))
         part = run._replace(targets=targets, limits=room, plan=Plan())
-        reports = part.ask("pair", lambda: None, lambda request: request._replace(pair=pairs[request.node]))
+        reports = _whole(part.ask("pair", lambda: None, lambda request: request._replace(pair=pairs[request.node])))
         return {report.node: report for report in reports}
 
     return Search(plan(ends), ask, ECHO_S, loaded_s).run()
