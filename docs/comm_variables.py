@@ -77,6 +77,8 @@ A node that is bad in one respect is not judged in those below it, of which that
 {collective}
 | `comm-tool` | never: a tool that is missing is n/a, one that fails is unknown | install it, or read what it says |
 
+A node that does not come back from all_reduce_perf is told of by `comm-tool`, and makes the exit code 3.
+
 Round trip, path MTU and loss are measured by an echo of brctl's own over TCP and UDP, bound to the rail's address, with
 a nonce, for one peer, until a deadline. Bandwidth is iperf3's, in each direction; RDMA is `ib_write_lat`'s and
 `ib_write_bw`'s (perftest), where both ends have an active RDMA port and the tool. Nothing listens on after the test,

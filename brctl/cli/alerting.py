@@ -58,20 +58,21 @@ class Alerts:
     ) -> None:
         """`act`: do it, and keep what was done. `aloud`: events and actions are told on stderr, else they
         are notes of the Reports. Raises CommandError:
-        there is no scheduler, or another one acts."""
+        there is no scheduler, or another one acts; OSError: what is kept of alerts cannot be read."""
         self._aloud, self._notes = aloud and not given.quiet, not aloud
         self._lock, self._closed = threading.Lock(), False
-        self._stack = contextlib.ExitStack()
         rules = of_nodes(config)
         used = {rule.action for node in nodes for rule in rules(node).rules}
         made = _actions(given, config, nodes, most, used) if act else _proposed(rules, used)
         kept = store(given, config)
-        if act:
-            try:
-                self._stack.enter_context(kept.holding())
-            except BusyError as error:
-                raise CommandError(str(error), "end it, or leave out --act", INCOMPLETE) from None
-        self._watch = Watch(lambda node: rules(node).rules, made, kept, tell, keep=act)
+        with contextlib.ExitStack() as stack:
+            if act:
+                try:
+                    stack.enter_context(kept.holding())
+                except BusyError as error:
+                    raise CommandError(str(error), "end it, or leave out --act", INCOMPLETE) from None
+            self._watch = Watch(lambda node: rules(node).rules, made, kept, tell, keep=act)
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Alerts:
         return self

@@ -33,6 +33,7 @@ _LOADS = (
     "each node with several GPUs: all_reduce_perf -b 8M -e 1G over them, where it is installed",
 )
 LARGEST_LOG_BYTES = 64 << 20
+_OF_TESTS = ("rail", "level", "budget", "plan", "force_busy")
 
 
 class Level(str, Enum):
@@ -67,11 +68,12 @@ def comm(
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
+    _refuse_mixed(ctx, from_log)
     if from_log:
-        raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value))
+        raise typer.Exit(_judge_log(given, form, from_log, link_rate, (fail_on or FailOn.warn).value, strict))
     run = _fleet(ctx, given)
     over_s = time.monotonic() + seconds("--budget", budget)
-    reports = run.ask("endpoints", lambda: render.prepare(form))
+    reports = _whole(run.ask("endpoints", lambda: render.prepare(form)))
     if sum(not report.errors for report in reports) < 2:
         render.check(reports, form, given.quiet, given.verbose, command="diagnose comm")
         raise typer.Exit(finish(given, reports, form, exit_code(reports, "crit", strict)))
@@ -81,10 +83,22 @@ def comm(
     if not force_busy:
         _refuse_busy(reports)
     results = _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s)
-    collective = _collective(run, reports) if level is Level.full else {}
-    judged = _judged(run, reports, results, collective)
+    collectives = _collectives(run, reports) if level is Level.full else ()
+    judged = _judged(run, reports, results, collectives)
     render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
-    raise typer.Exit(finish(given, judged, form, exit_code(judged, (fail_on or FailOn(run.fail_on)).value, strict)))
+    code = exit_code([*judged, *collectives], (fail_on or FailOn(run.fail_on)).value, strict)
+    raise typer.Exit(finish(given, judged, form, code))
+
+
+def _refuse_mixed(ctx: typer.Context, from_log: Path | None) -> None:
+    """A log is judged, or nodes are tested: an option of the one means nothing to the other. Raises CommandError."""
+    foreign = _OF_TESTS if from_log else ("link_rate",)
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(param.name) if param.name and param.name in foreign else None
+        if source and source.name == "COMMANDLINE":
+            what = "is of tests between nodes" if from_log else "is of a log"
+            hint = "leave it out, or leave out --from-log" if from_log else "name the log: --from-log FILE"
+            raise CommandError(f"{param.opts[0]} {what}", hint)
 
 
 def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
@@ -101,19 +115,21 @@ def _fleet(ctx: typer.Context, given: Common) -> FleetSession:
     return run
 
 
-def _collective(run: FleetSession, reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
-    """What all_reduce_perf says of each node with several GPUs."""
-    from ..fleet.collectives import findings
+def _collectives(run: FleetSession, reports: Sequence[Report]) -> Sequence[Report]:
+    """What all_reduce_perf prints on each node with several GPUs."""
+    from ..node.diagnose.pair import COLLECTIVE_S
     from .waves import Plan
 
     several = {report.node for report in reports if len((report.inventory and report.inventory.gpus) or ()) > 1}
     targets = [target for target in run.targets if target.node in several]
     if not targets:
-        return {}
-    return findings(run._replace(targets=targets, plan=Plan()).ask("collective", lambda: None))
+        return ()
+    # A node that gives the test up has to be heard saying so.
+    patient = run.limits._replace(answer_s=run.limits.answer_s + COLLECTIVE_S)
+    return run._replace(targets=targets, limits=patient, plan=Plan()).ask("collective", lambda: None)
 
 
-def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str) -> int:
+def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail_on: str, strict: bool) -> int:
     """Raises CommandError: it cannot be read, or is no such log."""
     from .. import render
     from ..fleet.benchmarks import described, findings, parse
@@ -131,7 +147,7 @@ def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail
     found = findings(log, str(file), _gigabytes(link_rate) if link_rate else None)
     report = Report(str(file), time.time(), 0.0, findings=found)
     render.benchmark(report, described(log), form, given.quiet, given.verbose)
-    return exit_code([report], fail_on, strict=False)
+    return exit_code([report], fail_on, strict)
 
 
 def _gigabytes(rate: str) -> float:
@@ -188,6 +204,13 @@ def _tested(
     return results
 
 
+def _whole(reports: Sequence[Report]) -> Sequence[Report]:
+    """The same. Raises KeyboardInterrupt where Ctrl-C ended it: of a part of the pairs nobody can tell who is bad."""
+    if any(error.kind in ("interrupted", "not-asked") for report in reports for error in report.errors):
+        raise KeyboardInterrupt
+    return reports
+
+
 def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> Result:
     from ..fleet.paths import Search, plan
     from .waves import Plan
@@ -197,7 +220,7 @@ def _test(run: FleetSession, ends: Mapping[str, Endpoint], loaded_s: float) -> R
         # A server must be there when its peer begins: all of a round at once.
         room = run.limits._replace(fanout=max(run.limits.fanout, len(targets)))
         part = run._replace(targets=targets, limits=room, plan=Plan())
-        reports = part.ask("pair", lambda: None, lambda request: request._replace(pair=pairs[request.node]))
+        reports = _whole(part.ask("pair", lambda: None, lambda request: request._replace(pair=pairs[request.node])))
         return {report.node: report for report in reports}
 
     return Search(plan(ends), ask, ECHO_S, loaded_s).run()
@@ -207,14 +230,16 @@ def _judged(
     run: FleetSession,
     reports: Sequence[Report],
     results: Mapping[str, Result],
-    collective: Mapping[str, tuple[Finding, ...]],
+    collectives: Sequence[Report],
 ) -> Sequence[Report]:
     """What every rail says of each node; what is the same on all of them is the node's."""
+    from ..fleet import collectives as gpus
     from ..fleet.paths import findings
 
     names = [report.node for report in reports]
     groups = run.config.groups if run.config else {}
     found = {rail: findings(result, names, groups) for rail, result in results.items()}
+    collective = gpus.findings(collectives)
     told = [_with(report, [each[report.node] for each in found.values()], list(found)) for report in reports]
     return [
         report._replace(findings=(*report.findings, *collective.get(report.node, ()))) if not report.errors else report

@@ -16,6 +16,7 @@ from .common import Command, Common, Group, common
 from .errors import CLEAN, FOUND, INCOMPLETE, CommandError, tell
 
 if TYPE_CHECKING:
+    from ..config.resolve import Config
     from ..fleet.alert_store import Silence
     from ..fleet.alert_watch import Watched
     from ..node.report import Report
@@ -91,20 +92,22 @@ def list_(ctx: typer.Context) -> None:
     """Print the rules that hold for this host, or for the nodes of --nodes, and ask nobody."""
     from ..render import alerts as shown
     from .alerting import of_nodes
-    from .session import named, opened, this_node
+    from .session import named, opened
 
     given = common(ctx)
     form = given.form(*_FORMS)
     config = opened(given)
-    names = named(given, config) or ((_this(given, config, this_node),) if config else ("this host",))
+    names = named(given, config) or ((_this(given, config),) if config else ("this host",))
     rules = of_nodes(config)
     shown.rules([(name, rules(name).rules) for name in names], form, given.verbose)
 
 
-def _this(given: Common, config: object, find: object) -> str:
+def _this(given: Common, config: Config) -> str:
     """This host; where the config does not know it, what holds for all."""
+    from .session import this_node
+
     try:
-        return str(find(given, config))  # type: ignore[operator]
+        return this_node(given, config)
     except CommandError:
         return "all nodes"
 

@@ -14,7 +14,7 @@ from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Outcome, R
 from ..node.codec import encode
 from . import alert_courier, drain
 from .alert_courier import Courier, Result, RetryError, Work
-from .alert_store import new_id
+from .alert_store import new_id, undone
 from .command import CommandFailedError
 
 Sinks = Mapping[tuple[str, str], Sink]
@@ -29,10 +29,6 @@ def record(event: Event, rule: Rule, what: str, outcome: Outcome, result: str = 
     return ActionRecord(
         new_id(), event.at, alert.node, alert.rule, alert.labels, rule.action, event.evidence, what, outcome, result
     )
-
-
-def undone(begun: ActionRecord, at: float, how: str = "cleared") -> ActionRecord:
-    return begun._replace(undone_at=at, undone=how)
 
 
 class Proposed:
@@ -179,6 +175,8 @@ class Drain(Sent):
         return self._send(begun, lambda _limit_s: self._drain(node, f"{MARK} {rule.id}"))
 
     def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:  # noqa: ARG002
+        if begun.outcome in (Outcome.REFUSED, Outcome.FAILED):  # there is nothing to give back
+            return (undone(begun, event.at),)
         over = f"the alert is over; `brctl -w {begun.node} node-manager resume` gives the node back"
         return (begun._replace(result=f"{begun.result}; {over}".lstrip("; ")),)
 

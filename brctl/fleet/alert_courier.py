@@ -23,7 +23,7 @@ from ..node.alert_facts import Outcome
 
 _WORKERS, _MOST_WAITING = 4, 64
 LIMIT_S = 10.0
-"""For one try. Alertmanager gives a webhook as long."""
+"""For one try. Our own: what is not answered by then hangs, and others wait behind it."""
 _PAUSES_S = (1.0, 4.0)
 """Before the second and the third try."""
 

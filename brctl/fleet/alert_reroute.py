@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from ..node.alert_facts import ActionRecord, Alert, Event, Outcome, Rule
 from ..node.report import Report
 from ..node.request import RailOut
-from .alert_actions import Sent, record, undone
+from .alert_actions import Sent, record
 from .alert_courier import Courier, Result
+from .alert_store import undone
 from .rail_out import Kept, RailFile
 
 Look = Callable[[], Sequence[Report]]
@@ -58,7 +59,10 @@ class Reroute(Sent):
         except OSError as error:
             return (begun._replace(outcome=Outcome.FAILED, result=f"cannot be given back: {error.strerror}"),)
         self._under_way.pop(begun.id, None)
-        return (undone(begun, event.at)._replace(result=text or begun.result),)
+        if text:
+            done = Outcome.DONE if begun.outcome is Outcome.FAILED else begun.outcome  # it may have failed before
+            begun = begun._replace(outcome=done, result=text)
+        return (undone(begun, event.at),)
 
     def _ended(self, begun: ActionRecord, result: Result) -> ActionRecord:
         return self._refused(begun, result.text) if result.outcome is Outcome.REFUSED else super()._ended(begun, result)
@@ -102,12 +106,14 @@ class Reroute(Sent):
     def _let_go(self, name: str) -> str:
         """What came of it; empty where it held nothing. Raises OSError."""
         with self._lock:
-            self._over.add(name)
             kept = self._file.read()
-            if kept is None or name not in kept.holders:
-                return ""
-            rest = tuple(holder for holder in kept.holders if holder != name)
-            self._file.write(kept._replace(holders=rest) if rest else None)
+            holders = kept.holders if kept else ()
+            rest = tuple(holder for holder in holders if holder != name)
+            if kept and rest != holders:
+                self._file.write(kept._replace(holders=rest) if rest else None)
+            self._over.add(name)  # not before: where that fails, it is still held
+        if rest == holders:
+            return ""
         return "still out for another alert" if rest else "given back: jobs that start from now on use it again"
 
 

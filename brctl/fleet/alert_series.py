@@ -12,7 +12,7 @@ from .balance import UTILIZATION
 NODE_UP = Series("brctl_node_up", "", "gauge", (), "Whether the node answered in this tick.", "its agent", "exporter")
 STRAGGLER = Series(
     "brctl_gpu_straggler", "", "gauge", GPU_LABELS,
-    "1: its clock or utilisation is far below that of the other GPUs that are looked at.", "all nodes", "alerts",
+    "1: its clock or utilisation is far below that of the other GPUs of its model.", "all nodes", "alerts",
 )  # fmt: skip
 FIRING = Series(
     "brctl_alert_firing", "", "gauge", ("alert", "severity", "part"),

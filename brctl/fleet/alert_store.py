@@ -1,7 +1,8 @@
 """What is kept of alerts on the admin host: how they stand, what is silenced, what was done.
 
 Under $BRCTL_STATE_DIR/alerts, a folder for each config (and one for its mocks): alerts.json, silences.json,
-history.jsonl. A file that is broken is begun anew: an alert that fires fires again.
+history.jsonl. A file that is broken is begun anew: an alert that fires fires again. One that cannot be read is an
+error, and never nothing: what is silenced or begun would be forgotten.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from ..node.codec import InvalidReportError, dumps, loads
 
 _MOST_BYTES = 4 << 20
 """Of the history; what is older stands in history.jsonl.1, and what is older than that nowhere."""
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 LONGEST_SILENCE_S = 30 * 86400.0
 K = TypeVar("K")
 
@@ -79,7 +81,7 @@ class Store:
         with (self._folder / "acting").open("a+") as holder:
             try:
                 fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 holder.seek(0)
                 who = holder.read(100).strip()
                 text = f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}"
@@ -90,6 +92,7 @@ class Store:
             yield
 
     def kept(self) -> Kept:
+        """Raises OSError."""
         return self._read("alerts.json", Kept) or Kept()
 
     def keep(self, kept: Kept) -> None:
@@ -97,7 +100,7 @@ class Store:
         self._write("alerts.json", dumps(kept))
 
     def silences(self, now: float) -> tuple[Silence, ...]:
-        """Those that are not over."""
+        """Those that are not over. Raises OSError."""
         found = self._read("silences.json", _Silences) or _Silences()
         return tuple(silence for silence in found.silences if silence.until > now)
 
@@ -126,7 +129,7 @@ class Store:
                 os.fsync(file.fileno())
 
     def history(self) -> tuple[ActionRecord, ...]:
-        """Oldest first; of each action its last record."""
+        """Oldest first; of each action its last record. Raises OSError."""
         found: dict[str, ActionRecord] = {}
         for path in (Path(f"{self._history}.1"), self._history):
             for record in _lines(path):
@@ -136,7 +139,7 @@ class Store:
     def _read(self, name: str, kind: type[K]) -> K | None:
         try:
             return loads(kind, read_regular(str(self._folder / name)))
-        except (OSError, InvalidReportError):
+        except (*_NOT_THERE, InvalidReportError):
             return None
 
     @contextlib.contextmanager
@@ -164,7 +167,7 @@ class Store:
 def _lines(path: Path) -> Iterator[ActionRecord]:
     try:
         lines = read_regular(str(path)).splitlines()
-    except OSError:
+    except _NOT_THERE:
         return
     for line in lines:
         with contextlib.suppress(InvalidReportError):  # the last line of a full disk is cut short
@@ -174,6 +177,11 @@ def _lines(path: Path) -> Iterator[ActionRecord]:
 def new_id() -> str:
     """Of a silence or an action: `7f3a09c2`."""
     return secrets.token_hex(4)
+
+
+def undone(begun: ActionRecord, at: float, how: str = "cleared") -> ActionRecord:
+    """`at`: seconds since the epoch."""
+    return begun._replace(undone_at=at, undone=how)
 
 
 def silenced(silences: Sequence[Silence], alert: Alert, now: float) -> bool:

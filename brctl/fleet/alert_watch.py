@@ -13,10 +13,13 @@ from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Out
 from ..node.monitor.alerts import Action, evaluate
 from ..node.report import Report
 from .alert_series import FIRING, NODE_UP, firing, with_samples
-from .alert_store import Kept, Store, silenced
+from .alert_store import Kept, Silence, Store, silenced, undone
 from .balance import stragglers
 
 _KEEP_EVERY_S = 10.0
+_AGAIN_S = 60.0
+"""Between two attempts to undo what cannot be undone now."""
+_READ, _KEEP = "read what is kept of alerts", "keep what is known of alerts"
 
 
 Key = tuple[str, str, tuple[Label, ...]]
@@ -41,11 +44,20 @@ class Watch:
         self, rules: Callable[[str], Sequence[Rule]], actions: Mapping[str, Action], store: Store,
         trouble: Callable[[str], None], keep: bool,
     ) -> None:  # fmt: skip
-        """`rules`: those of a node. `actions`: by name. `trouble` is told what hinders the keeping of records, once.
-        `keep`: what becomes of alerts is kept; else nothing is written."""
+        """`rules`: those of a node. `actions`: by name. `trouble` is told what hinders reading and keeping, once.
+        `keep`: what becomes of alerts is kept; else nothing is written. Raises OSError where it is and cannot be read:
+        nobody may act who does not know what is begun and what is silenced."""
         self._rules, self._actions, self._store, self._trouble = rules, actions, store, trouble
         self._keeps = keep
-        kept = store.kept()
+        self._troubles: set[str] = set()
+        self._silences: tuple[Silence, ...] = ()
+        kept = Kept()
+        try:
+            kept, self._silences = store.kept(), store.silences(0.0)
+        except OSError as error:
+            if keep:
+                raise
+            self._hindered(_READ, error)
         self._alerts: dict[str, tuple[Alert, ...]] = {}
         for alert in kept.alerts:
             self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
@@ -53,14 +65,15 @@ class Watch:
         self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
         self._taken: dict[str, ActionRecord] = {}
         """What nodes did by themselves and have not undone yet, by id."""
+        self._failed_at: dict[Key, float] = {}
+        """When the undoing of what is open failed."""
         self._kept_at = 0.0
         self._last: dict[str, tuple[Report | None, Report]] = {}
         """Of each node the newest Report, and what became of it."""
-        self._troubled = False
 
     def take(self, reports: Sequence[Report], now: float) -> Watched:
         """`now`: seconds since the epoch."""
-        silences = self._store.silences(now)
+        silences = self._silenced(now)
         events: list[Event] = []
         lagging = {(it.node, it.gpu, it.uuid) for it in stragglers(reports)}
         full = [with_samples(report, lagging, now) for report in reports]
@@ -77,11 +90,20 @@ class Watch:
         """Take back what must not outlive this program, and keep what goes on. Nodes give back what they took when
         nobody asks them any more, and cannot tell of it then."""
         records = [one for action in self._actions.values() for one in action.close()]
-        records += [one._replace(undone_at=now, undone="exit") for one in self._taken.values()]
+        records += [undone(one, now, "exit") for one in self._taken.values()]
         for one in records:
             self._book(one)
         self._keep(records, tuple(alert for each in self._alerts.values() for alert in each), True, now)
         return tuple(records)
+
+    def _silenced(self, now: float) -> Sequence[Silence]:
+        """What was silenced a tick ago still is, where it cannot be read now."""
+        try:
+            self._silences = self._store.silences(now)
+            self._troubles.discard(_READ)
+        except OSError as error:
+            self._hindered(_READ, error)
+        return self._silences
 
     def _of_nodes(self, reports: Sequence[Report]) -> Sequence[ActionRecord]:
         """What nodes did by themselves. A Report of one that is slower than the ticks comes twice."""
@@ -131,14 +153,26 @@ class Watch:
         known = {alert.key: alert for alert in alerts}
         for key, begun in list(self._open.items()):
             rule = self._rule(begun.node, begun.rule)
-            if key not in firing or (rule and rule.action != begun.action):
-                records += self._undone(known.get(key) or Alert(*key), begun, now)
-                del self._open[key]
+            if key in firing and not (rule and rule.action != begun.action):
+                self._failed_at.pop(key, None)
+            elif abs(now - self._failed_at.get(key, -_AGAIN_S)) >= _AGAIN_S:
+                records += self._taken_back(known.get(key) or Alert(*key), begun, now)
         for action in self._actions.values():
             for one in action.tick(alerts, now):
                 records.append(one)
                 self._book(one)
         return records
+
+    def _taken_back(self, alert: Alert, begun: ActionRecord, now: float) -> Sequence[ActionRecord]:
+        """What is to be told. What cannot be undone stays open."""
+        told = self._undone(alert, begun, now)
+        failed = [one for one in told if one.id == begun.id and one.outcome is Outcome.FAILED and one.undone_at is None]
+        if failed:
+            self._open[alert.key], self._failed_at[alert.key] = failed[-1], now
+        else:
+            del self._open[alert.key]
+            self._failed_at.pop(alert.key, None)
+        return [one for one in told if one != begun]  # the same trouble as before is no news
 
     def _undone(self, alert: Alert, begun: ActionRecord, now: float) -> Sequence[ActionRecord]:
         rule = self._rule(alert.node, alert.rule)
@@ -147,7 +181,7 @@ class Watch:
         if event is None or event.what is not Happening.RESOLVED:
             event = Event(Happening.RESOLVED, alert, now, "the rule is no more" if rule is None else alert.summary)
         if action is None:
-            return (begun._replace(undone_at=now, undone="no longer among the actions"),)
+            return (undone(begun, now, "no longer among the actions"),)
         made = rule or Rule(alert.rule, "", ">=", 0.0, action=begun.action)
         return action.undo(event._replace(alert=alert), made, begun)
 
@@ -169,8 +203,11 @@ class Watch:
             if changed or records or abs(now - self._kept_at) >= _KEEP_EVERY_S:
                 self._store.keep(Kept(alerts, tuple(self._open.values())))
                 self._kept_at = now
-            self._troubled = False
+            self._troubles.discard(_KEEP)
         except OSError as error:
-            if not self._troubled:
-                self._trouble(f"cannot keep what is known of alerts: {error.strerror or error}")
-            self._troubled = True
+            self._hindered(_KEEP, error)
+
+    def _hindered(self, what: str, error: OSError) -> None:
+        if what not in self._troubles:
+            self._trouble(f"cannot {what}: {error.strerror or error}")
+        self._troubles.add(what)

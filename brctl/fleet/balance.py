@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.monitor import GPU_LABELS, UP
 from ..node.report import Report, Sample, State
+from ..node.siblings import median
 
 UTILIZATION, CLOCK = "brctl_gpu_utilization_ratio", "brctl_gpu_clock_hertz"
+_INFO, _MODEL = "brctl_gpu_info", "name"
 _BUSY = 0.5
 """Median utilisation from which the GPUs are taken to work on one thing: of idle ones none lags."""
 _SLOW_CLOCK, _SLOW_UTILIZATION = 0.9, 0.5
-"""Of the median. Boards of one model at one load differ by less than 5 % in clock; half the utilisation of the others
-is another load, or a GPU that is waited for."""
+"""Of the median of the model. Boards of one model at one load differ by less than 5 % in clock; half the utilisation of
+the others is another load, or a GPU that is waited for."""
 _LEAST = 4
-"""GPUs, for a median to say what is usual."""
+"""GPUs of a model, for a median to say what is usual."""
 
 
 class Balance(NamedTuple):
@@ -43,7 +45,7 @@ class Straggler(NamedTuple):
     series: str
     value: float
     median: float
-    """Of all GPUs that are measured."""
+    """Of all GPUs of its model that are measured."""
 
 
 def balance(reports: Sequence[Report], series: str = UTILIZATION) -> Balance:
@@ -64,28 +66,47 @@ def evenness(values: Sequence[float]) -> float | None:
 
 
 def stragglers(reports: Sequence[Report]) -> tuple[Straggler, ...]:
-    """Of GPUs that work, those of a lower clock or utilisation than the others; none where fewer than four do."""
-    used = _measured(reports, UTILIZATION)
-    if len(used) < _LEAST or _median(used.values()) < _BUSY:
+    """Of GPUs that work, those of a lower clock or utilisation than the others of their model; none of a model of which
+    fewer than four do. Those that do not tell their model are compared with each other."""
+    every = _measured(reports, UTILIZATION)
+    if max(every.values(), default=0.0) < _BUSY:
         return ()
-    clocks = {gpu: hertz for gpu, hertz in _measured(reports, CLOCK, ("sm",)).items() if used.get(gpu, 0) >= _BUSY}
-    slow = _below(clocks, CLOCK, _SLOW_CLOCK)
-    return (*_below(used, UTILIZATION, _SLOW_UTILIZATION), *slow)
+    models, by_model = _models(reports), dict[str, dict[_Gpu, float]]()
+    for gpu, share in every.items():
+        by_model.setdefault(models.get(gpu, ""), {})[gpu] = share
+    clocks = _measured(reports, CLOCK, ("sm",))
+    return tuple(one for _, used in sorted(by_model.items()) for one in _lagging(used, clocks))
 
 
 _Gpu = tuple[str, str, str]
 """Node, index, UUID."""
 
 
-def _median(values: Collection[float]) -> float:
-    """`statistics` would take 4 ms to import."""
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+def _lagging(used: Mapping[_Gpu, float], clocks: Mapping[_Gpu, float]) -> Iterator[Straggler]:
+    """Of one model."""
+    if len(used) >= _LEAST and median(used.values()) >= _BUSY:
+        yield from _below(used, UTILIZATION, _SLOW_UTILIZATION)
+        yield from _below(
+            {gpu: clocks[gpu] for gpu, share in used.items() if share >= _BUSY and gpu in clocks}, CLOCK, _SLOW_CLOCK
+        )
+
+
+def _models(reports: Sequence[Report]) -> dict[_Gpu, str]:
+    size, found = len(GPU_LABELS), dict[_Gpu, str]()
+    for report in reports:
+        names = next((one.labels for one in report.series if one.name == _INFO), ())
+        if names[:size] != GPU_LABELS or _MODEL not in names:
+            continue
+        for sample in report.samples:
+            if sample.series == _INFO and len(sample.labels) == len(names):
+                index, uuid = sample.labels[:size]
+                found[report.node, index, uuid] = sample.labels[names.index(_MODEL)]
+    return found
 
 
 def _below(values: Mapping[_Gpu, float], series: str, part: float) -> Iterator[Straggler]:
     if len(values) >= _LEAST:
-        usual = _median(values.values())
+        usual = median(values.values())
         yield from (Straggler(*gpu, series, it, usual) for gpu, it in sorted(values.items()) if it < part * usual)
 
 

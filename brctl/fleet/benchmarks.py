@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ..node.report import Evidence, Finding, Status, Subject
 
-NVLINK_GB_PER_S = {"A100-SXM": 300, "H100 80GB HBM3": 450, "H200": 450, "GH200": 450, "B200": 900, "V100-SXM": 150}
-"""Of a GPU in each direction, GB/s: NVIDIA's data sheets, half of what they give for both."""
+NVLINK_GB_PER_S = {"A100-SXM": 300, "H100 80GB HBM3": 450, "H200": 450, "B200": 900, "V100-SXM": 150}
+"""Of a GPU in each direction, GB/s, by a part of its name: NVIDIA's data sheets, half of what they give for both."""
 LEAST_OF_NVLINK = 0.7
 """Of the links' rate, for large messages in one node: A100 reaches 78 %, H200 by rings 82 % (nccl-tests#212)."""
 LEAST_OF_LINK = 0.9
@@ -61,8 +61,9 @@ class Collective(NamedTuple):
 
     @property
     def wire(self) -> float | None:
-        """What each GPU sends to other hosts, GB/s: busbw (k - 1) / (n - 1) of k hosts; None within one."""
-        return self.peak * (self.hosts - 1) / (self.ranks - 1) if self.hosts > 1 else None
+        """What each GPU sends to other hosts, GB/s: busbw (k - 1) / (n - 1) of k hosts; None within one, or where
+        nothing was measured."""
+        return self.peak * (self.hosts - 1) / (self.ranks - 1) if self.hosts > 1 and self.rows else None
 
 
 class Copy(NamedTuple):
@@ -128,10 +129,11 @@ def _rows(text: str) -> Iterator[Row]:
     """Size, count, type, operation, perhaps root; then time, algbw, busbw and errors, out of place and in place."""
     for line in text.splitlines():
         words = line.split()
-        if len(words) < 11 or not words[0].isdigit() or not words[1].isdigit():
+        if len(words) < 11 or not words[0].isdecimal() or not words[1].isdecimal():
             continue
         time_us, _, busbw, wrong = words[-8:-4]
-        if _number(time_us) and int(words[0]):
+        measured = _number(time_us) and _number(busbw) and float(time_us)  # 0.00 is shorter than what it can tell
+        if measured and int(words[0]):
             yield Row(int(words[0]), float(time_us) / 1e6, float(busbw), int(float(wrong)) if _number(wrong) else None)
 
 
@@ -140,7 +142,7 @@ def _copies(text: str) -> Iterator[Copy]:
     for line in text.splitlines():
         found = re.search(r"\((GB/s|ns|us)\)\s*$", line)
         unit = found.group(1) if found else unit
-        total = re.match(r"SUM (\S+) ([\d.]+)\s*$", line)
+        total = re.match(r"SUM (\S+) (\d+(?:\.\d+)?)\s*$", line)
         if total:
             yield Copy(total.group(1), float(total.group(2)), unit)
 
@@ -149,7 +151,7 @@ def _links(text: str) -> Iterator[Link]:
     scale = 1 / 8 if "Gb/sec" in text else 1.048576e-3  # perftest's MB is 2^20 bytes
     for line in text.splitlines():
         words = line.split()
-        if len(words) in (4, 5) and words[0].isdigit() and words[1].isdigit() and all(map(_number, words[2:])):
+        if len(words) in (4, 5) and words[0].isdecimal() and words[1].isdecimal() and all(map(_number, words[2:])):
             yield Link(int(words[0]), float(words[3]) * scale)
 
 
@@ -157,7 +159,7 @@ def latency_s(text: str) -> float | None:
     """The typical time of ib_write_lat: of the smallest message, one way."""
     for line in text.splitlines():
         words = line.split()
-        if len(words) >= 6 and all(map(_number, words[:5])) and words[0].isdigit():
+        if len(words) >= 6 and all(map(_number, words[:5])) and words[0].isdecimal():
             return float(words[4]) / 1e6
     return None
 
@@ -203,7 +205,7 @@ def _wrong(log: Log, subject: Subject, where: str) -> Iterator[Finding]:
     bad = log.collective.out_of_bounds if log.collective else None
     wrong = [row for row in log.collective.rows if row.wrong] if log.collective else []
     if bad or wrong:
-        evidence = [Evidence("Out of bounds values", str(bad), where)]
+        evidence = [Evidence("Out of bounds values", str(bad), where)] if bad is not None else []
         evidence += [Evidence(f"{row.size_bytes} bytes", f"{row.wrong} wrong values", where) for row in wrong[:3]]
         text = "results are wrong: data was corrupted on the way or in memory"
         remedy = "take these nodes out of service, then find the one: brctl diagnose run --level full"
@@ -263,7 +265,8 @@ def _of_collective(found: Collective) -> dict[str, str]:
         told["residuals"] = (
             f"mean {curve.mean_residual:.0%}, worst {curve.worst_residual:.0%} at {curve.worst_at_bytes} bytes"
         )
-    told["bus bandwidth"] = f"{found.peak:.4g} GB/s at its best"
+    if found.rows:
+        told["bus bandwidth"] = f"{found.peak:.4g} GB/s at its best"
     if found.wire is not None:
         told["between hosts"] = f"{found.wire:.3g} GB/s a GPU"
     return told

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from ..node.report import Evidence, Finding, Report, Status, Subject
+from ..node.siblings import median
 from . import benchmarks
 from .pairing import DEVIATIONS, LEAST_SAMPLES, LEAST_SHARE, SIGMA_OF_MAD
 from .paths import tool_finding
@@ -25,7 +25,7 @@ def findings(reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
     for report in reports:
         log = logs.get(report.node)
         subject = Subject("host", "", report.node)
-        mine = [tool_finding(report.node, note) for note in report.notes]
+        mine = [tool_finding(report.node, fault) for fault in _faults(report)]
         if log:
             wrong = (one for one in benchmarks.findings(log, report.node, None) if one.status is not Status.PASS)
             mine += [one._replace(subject=subject, fold=one.summary) for one in wrong]
@@ -35,6 +35,12 @@ def findings(reports: Sequence[Report]) -> Mapping[str, tuple[Finding, ...]]:
         mine += [] if told else _among_peers(report.node, peaks)
         found[report.node] = tuple(mine)
     return found
+
+
+def _faults(report: Report) -> list[str]:
+    """Why there is no log; a call that hangs is named with its command."""
+    errors = (error.message if error.kind == "hung" else f"all_reduce_perf: {error.message}" for error in report.errors)
+    return [*report.notes, *errors]
 
 
 def _among_peers(node: str, peaks: Mapping[str, tuple[object, float]]) -> list[Finding]:

@@ -31,10 +31,11 @@ class RailFile:
         self._path = Path(state_folder(), "rail-out", f"{hashlib.sha256(about.encode()).hexdigest()[:12]}.json")
 
     def read(self) -> Kept | None:
-        """None: all rails are in use. A file that is broken is none."""
+        """None: all rails are in use. A file that is broken is none, and so is one that this user may not read: it is
+        another one's. Raises OSError."""
         try:
             return loads(Kept, read_regular(str(self._path)))
-        except (OSError, InvalidReportError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError, InvalidReportError):
             return None
 
     def write(self, kept: Kept | None) -> None:

@@ -10,7 +10,7 @@ import math
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -79,7 +79,8 @@ class _Listeners(Run):
         self._actions: dict[str, list[ActionRecord]] = {}
         """By node, those that nobody has taken yet: each stands in one tick alone."""
         self.changed = threading.Condition()
-        self._failures: Counter[str] = Counter()
+        self._delays: dict[str, float] = {}
+        """Until a node that broke off is asked again, seconds."""
         children = any(launch.direct for launch in self._launches.values())
         at_once = _STARTS_PER_CPU * (os.cpu_count() or 1) if children else limits.fanout
         self._orders, self._later = orders[:at_once], deque(orders[at_once:])
@@ -92,14 +93,14 @@ class _Listeners(Run):
         node = conversation.order.node
         first = node not in self.heard
         if isinstance(outcome, Report) and not conversation.over:
-            self._failures[node] = 0
+            self._delays.pop(node, None)
             self._deliver(outcome._replace(node=node))
         else:
             said = outcome.errors if isinstance(outcome, Report) else (outcome,)
             self._deliver(Report(node, time.time(), 0.0, errors=said or (_broken_off(),)))
             if not self._stopping:
-                delay = min(_SELDOM_S, _AGAIN_S * 2 ** self._failures[node])
-                self._failures[node] += 1
+                delay = self._delays.get(node, _AGAIN_S)
+                self._delays[node] = min(_SELDOM_S, 2 * delay)
                 order = conversation.order
                 self._waiting[node] = order, self._task.timer(delay, handler=Timer(lambda: self._again(order)))
         if first and self._later and not self._stopping:

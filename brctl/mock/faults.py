@@ -164,10 +164,10 @@ KINDS: Tuple[Kind, ...] = (
     Kind(
         "ecc-storm",
         "gpu",
-        "2000 corrected ECC errors a second",
+        "20000 corrected ECC errors a second",
         needs="ecc_volatile_corrected",
         values={**more("ecc_volatile_corrected", 100000), **more("ecc_aggregate_corrected", 100000)},
-        per_second={"ecc_volatile_corrected": 2000, "ecc_aggregate_corrected": 2000},
+        per_second={"ecc_volatile_corrected": 20000, "ecc_aggregate_corrected": 20000},
     ),
     Kind(
         "remap-pending",

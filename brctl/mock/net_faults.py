@@ -32,8 +32,8 @@ NET_KINDS: Tuple[Kind, ...] = (
         "nic",
         "its link is lost again and again",
         needs="link_down_events_phy",
-        statistics={"link_down_events_phy": 60},
-        grows={"/sys/class/net/{nic}/carrier_changes": 120},
+        statistics={"link_down_events_phy": 120},
+        grows={"/sys/class/net/{nic}/carrier_changes": 240},
     ),
     Kind(
         "crc",

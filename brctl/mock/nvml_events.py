@@ -1,6 +1,7 @@
 """The event sets of the mocked NVML: what happens to a GPU, told to whoever waits for it."""
 
 import time
+from itertools import count
 from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from .nvml_answer import INVALID_ARGUMENT, TIMEOUT, RefusedError, plain
@@ -27,10 +28,11 @@ class EventSets:
     def __init__(self, events: Sequence[Event]) -> None:
         self._events: List[Event] = sorted(events)
         self._sets: Dict[int, _Set] = {}
+        self._numbers = count(1)
 
     def create(self) -> int:
         """The number of a new set."""
-        number = len(self._sets) + 1
+        number = next(self._numbers)
         self._sets[number] = _Set()
         return number
 

@@ -46,6 +46,7 @@ def _check(host: Host, request: Request) -> Report:
 def _diagnose(host: Host, request: Request) -> Report:
     """Look twice, and judge counters by what they grew meanwhile and since the baseline."""
     from .diagnose import Earlier, engine
+    from .host.members import of_ids
     from .probe import again
 
     before = inventory(host, health=True)
@@ -57,7 +58,7 @@ def _diagnose(host: Host, request: Request) -> Report:
         earlier.append(Earlier(request.baseline, "the baseline"))
     elif request.baseline:
         notes = ("the baseline is not used: the machine was started anew since, or does not tell",)
-    chosen = engine.named(request.checks)
+    chosen = of_ids(engine.registry(), request.checks)
     findings = engine.run(seen, request.expected, request.overrides, chosen, earlier)
     return _BLANK._replace(inventory=seen, findings=findings, notes=notes)
 

@@ -6,6 +6,7 @@ they stand, so a module of such values has no `from __future__ import annotation
 """
 
 import json
+import re
 import sys
 from enum import Enum
 from functools import lru_cache
@@ -18,6 +19,12 @@ class InvalidReportError(Exception):
 
 N = TypeVar("N")
 _GREATEST = 2**64
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def sound(text: str) -> str:
+    """With U+FFFD for each surrogate: JSON may hold one, and nothing that is written as UTF-8."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def encode(value: Any) -> Any:
@@ -145,7 +152,7 @@ def _simple_decoder(kind: Any) -> Callable[[Any], Any]:
     def decode_text(plain: Any) -> Any:
         if type(plain) is not str:
             raise _MisfitError("str is expected, not {}".format(type(plain).__name__))
-        return plain
+        return plain if plain.isascii() else sound(plain)
 
     def decode_simple(plain: Any) -> Any:
         if type(plain) is not kind and not (kind is float and type(plain) is int):

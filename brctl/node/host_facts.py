@@ -63,6 +63,8 @@ class MemoryController(NamedTuple):
     """`mc0`"""
     corrected: int
     uncorrected: int
+    read_at_s: Optional[float] = None
+    """CLOCK_MONOTONIC; None in what an earlier brctl saved."""
 
 
 class Filesystem(NamedTuple):

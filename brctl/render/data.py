@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import __version__
-from ..node.codec import encode
+from ..node.codec import encode, sound
 from ..node.report import SCHEMA_VERSION, Report
 
 
 def reports(command: str, found: Sequence[Report]) -> dict[str, Any]:
     """The Reports of one run."""
     return {"command": command, "reports": [encode(report) for report in found]}
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-"""What Python makes of a byte that is no UTF-8: it has no place in JSON or YAML."""
 
 
 def dump(plain: Mapping[str, Any], form: str) -> str:
@@ -36,7 +31,7 @@ def dump(plain: Mapping[str, Any], form: str) -> str:
 def _sound(value: Any) -> Any:
     """The same data, with U+FFFD for each surrogate in its texts."""
     if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+        return value if value.isascii() else sound(value)
     if isinstance(value, Mapping):
         return {key: _sound(item) for key, item in value.items()}
     return [_sound(item) for item in value] if isinstance(value, list) else value

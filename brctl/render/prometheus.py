@@ -38,7 +38,6 @@ _NAME = re.compile("[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile("(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _OWN_NAMES = {series.name for series in OWN}
 
@@ -128,7 +127,7 @@ def text(families: Iterable[Family], open_metrics: bool = False) -> bytes:
         parts += family.lines
     if open_metrics:
         parts.append("# EOF\n")
-    return "".join(parts).encode("utf-8")
+    return "".join(parts).encode("utf-8", "replace")
 
 
 def number(value: float) -> str:
@@ -139,10 +138,7 @@ def number(value: float) -> str:
 
 def label_pairs(names: Sequence[str], values: Sequence[str]) -> str:
     """`a="1",b="2"`, with what a node sent escaped."""
-    return ",".join(
-        f'{name}="{_SURROGATE.sub(chr(0xFFFD), value).translate(_ESCAPES)}"'
-        for name, value in zip(names, values, strict=True)
-    )
+    return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in zip(names, values, strict=True))
 
 
 def _tell(families: dict[str, Family], series: Series, node: str, labels: tuple[str, ...], value: float) -> None:

@@ -13,6 +13,7 @@ from ..fleet.balance import balance, stragglers
 from ..fleet.xid_events import XidEvents
 from ..node.codec import encode
 from ..node.report import SCHEMA_VERSION, Report, Sample
+from .clean import clean
 from .data import dump, reports
 
 
@@ -44,6 +45,9 @@ def _row(sample: Sample) -> str:
     return f'{head}{"null" if value is None else repr(value)}, "state": "{state.value}", "at": {at!r}}}'
 
 
+_FEW = 1000
+
+
 class Lines:
     """JSON lines: one a node and tick. What stands before a value is made once, as is the text of a sample that comes
     again: ten times a second most do."""
@@ -55,6 +59,8 @@ class Lines:
         """By node, and by the sample's address, which says nothing unless it is the same sample."""
 
     def lines(self, found: Sequence[Report]) -> Iterator[str]:
+        if len(self._heads) > 4 * sum(len(report.samples) for report in found) + _FEW:
+            self._heads.clear()  # processes come and go
         for report in found:
             rest = {
                 "schema_version": SCHEMA_VERSION,
@@ -113,9 +119,9 @@ class Rows:
                 series = of.get(sample.series)
                 labels = _pairs(series.labels if series else (), sample)
                 value = "" if sample.value is None else repr(sample.value)
-                unit = series.unit if series else ""
+                unit = clean(series.unit) if series else ""
                 self._writer.writerow(
-                    (f"{sample.at:.3f}", report.node, sample.series, labels, value, sample.state.value, unit)
+                    (f"{sample.at:.3f}", report.node, clean(sample.series), labels, value, sample.state.value, unit)
                 )
             yield self._text.getvalue()[:-1]
             self._text.seek(0)
@@ -123,4 +129,4 @@ class Rows:
 
 
 def _pairs(names: Sequence[str], sample: Sample) -> str:
-    return ";".join(f"{name}={value}" for name, value in zip(names, sample.labels, strict=False))
+    return ";".join(f"{name}={clean(value)}" for name, value in zip(names, sample.labels, strict=False))

@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
-from brctl.cli.diagnose_comm import Level, _rails, _refuse_busy, _told
+from brctl.cli.common import Common
+from brctl.cli.diagnose_comm import Level, _collectives, _judged, _rails, _refuse_busy, _told
 from brctl.cli.errors import CommandError
+from brctl.cli.fleet import FleetSession, Target
+from brctl.cli.verdict import exit_code
+from brctl.fleet.order import Limits
+from brctl.fleet.paths import Result
+from brctl.fleet.transport import Transport
 from brctl.node.facts import Gpu, GpuProcess, Inventory
-from brctl.node.report import Endpoint, Report
+from brctl.node.report import Endpoint, NodeError, Report
+from brctl.node.request import Expected
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -73,7 +80,7 @@ def test_the_plan_names_pairs_minutes_and_disturbance() -> None:
 
 def test_a_log_is_judged(brctl: Brctl) -> None:
     Path("nccl.log").write_text(LOG)
-    result = brctl("diagnose", "comm", "--from-log", "nccl.log")
+    result = brctl("diagnose", "comm", "--from-log", "nccl.log", "--link-rate", "400Gb/s", "--strict")
     assert result.code == 0
     assert "bus bandwidth    370 GB/s at its best" in result.out
     assert "nccl-tests: nothing wrong" in result.out
@@ -99,3 +106,37 @@ def test_what_is_no_log(brctl: Brctl, options: list[str], error: str) -> None:
     Path("nccl.log").write_text(LOG)
     result = brctl("diagnose", "comm", *options)
     assert (result.code, result.err.splitlines()[0]) == (2, "error: " + error)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["-w", "n[1-2]", "--link-rate", "400Gb/s"], "--link-rate is of a log"),
+        (["--from-log", "nccl.log", "--plan"], "--plan is of tests between nodes"),
+        (["--from-log", "nccl.log", "--level", "quick"], "--level is of tests between nodes"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(brctl: Brctl, options: list[str], error: str) -> None:
+    Path("nccl.log").write_text(LOG)
+    result = brctl("diagnose", "comm", *options)
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: " + error)
+
+
+def test_a_collective_is_waited_for_longer_than_its_node_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def ask(session: FleetSession, *_: object) -> tuple[Report, ...]:
+        limits.append(session.limits.answer_s)
+        return (Report("n1", 1.0, 0.1, errors=(NodeError("timeout", "no answer"),)),)
+
+    monkeypatch.setattr(FleetSession, "ask", ask)
+    several = Inventory(gpus=(Gpu(0, "GPU-1", None, None, None, None), Gpu(1, "GPU-2", None, None, None, None)))
+    asked = [a_report("n1")._replace(inventory=several), a_report("n2")]
+    target = Target("n1", Expected(), (), None)
+    run = FleetSession(Common(), None, "n1", [target], Transport(), Limits(answer_s=60.0), "warn")
+    hung = _collectives(run, asked)
+    assert limits == [180.0]
+    judged = _judged(run, asked, {"rail 1": Result((), {}, {})}, hung)
+    assert [one.summary for one in judged[0].findings][-1] == "not measured: all_reduce_perf: no answer"
+    assert (exit_code(judged, "warn", strict=False), exit_code([*judged, *hung], "warn", strict=False)) == (0, 3)
+    assert _collectives(run, asked[1:]) == ()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from brctl.fleet import rail_out
 from brctl.fleet.alert_courier import Result
 from brctl.fleet.alert_reroute import Reroute
 from brctl.fleet.rail_out import Kept, RailFile
@@ -195,8 +196,32 @@ def test_a_disk_that_takes_nothing(fabric: Fabric, monkeypatch: pytest.MonkeyPat
     def full(_: Kept | None) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fabric.file, "write", full)
-    assert action.undo(event(), RULE, done)[0].result == "cannot be given back: No space left on device"
+    with monkeypatch.context() as disk:
+        disk.setattr(fabric.file, "write", full)
+        (failed,) = action.undo(event(), RULE, done)
+    assert (failed.outcome, failed.result, failed.undone_at) == (
+        Outcome.FAILED, "cannot be given back: No space left on device", None,
+    )  # fmt: skip
+    second = lost(fabric, action, event("gpu3"))
+    action.undo(event("gpu3"), RULE, second)
+    assert fabric.file.read(), "it is still held out"
+    assert action.undo(event(), RULE, failed)[0].undone == "cleared"
+    assert fabric.file.read() is None
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_none(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    action = fabric.action
+    done, kept = lost(fabric, action, event()), fabric.file.read()
+
+    def no_more(_: str) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr(rail_out, "read_regular", no_more)
+        assert action.undo(event(), RULE, done)[0].result == "cannot be given back: Too many open files"
+    assert fabric.file.read() == kept
+    assert action.undo(event(), RULE, done)[0].undone == "cleared"
+    assert fabric.file.read() is None
 
 
 def test_a_file_that_is_broken_takes_no_rail_out(fabric: Fabric, tmp_path: Path) -> None:

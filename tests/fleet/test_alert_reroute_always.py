@@ -84,3 +84,27 @@ def test_whatever_is_measured(
     watch.close(99)
     assert file.read() is None
     assert [one for one in records.values() if one.undone_at is None] == []
+
+
+def test_a_disk_that_is_full_once_leaves_no_rail_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BRCTL_STATE_DIR", str(tmp_path))
+    file = RailFile(Path("c.yaml"), mocked=True)
+    looked = [Report(node, 0, 0, environment=Environment(hcas=DEVICES)) for node in NODES]
+    action = Reroute(file, NODES, False, lambda: looked, Late(0))  # type: ignore[arg-type]  # all that it needs
+    watch = Watch(lambda _: (RULE,), {"reroute": action}, Store(None, mocked=True), lambda _: None, keep=False)
+
+    def look(loss: float, at: float) -> list[Outcome]:
+        watched = watch.take([_report("n1", {("n1", "mlx5_1"): loss}, at)], at)
+        return [one.outcome for one in watched.records]
+
+    def full(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    look(0.5, 1)
+    assert file.read()
+    with monkeypatch.context() as disk:
+        disk.setattr(file, "write", full)
+        assert look(0.0, 2) == [Outcome.FAILED]
+    assert look(0.0, 3) == []
+    assert look(0.0, 62) == [Outcome.DONE]
+    assert file.read() is None

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brctl.fleet.alert_actions import Drain, Log, Proposed, undone
+from brctl.fleet import alert_store
+from brctl.fleet.alert_actions import Drain, Log, Proposed
 from brctl.fleet.alert_courier import Courier
 from brctl.fleet.alert_replay import InvalidRecordingError, replay
 from brctl.fleet.alert_series import FIRING, NODE_UP, STRAGGLER, with_samples
-from brctl.fleet.alert_store import BusyError, Silence, Store, new_id
+from brctl.fleet.alert_store import BusyError, Silence, Store, new_id, undone
 from brctl.fleet.alert_watch import Watch, Watched
 from brctl.fleet.drain import NodeState
+from brctl.fleet.rail_out import RailFile
 from brctl.node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
 from brctl.node.monitor.alerts import Action
 from brctl.node.report import NodeError, Report, Sample, Series, State
@@ -33,6 +35,7 @@ class Deed:
     def __init__(self) -> None:
         self.open: list[str] = []
         self.said: list[str] = []
+        self.hindered = ""
 
     def begin(self, event: Event, rule: Rule) -> ActionRecord:
         assert event.what is Happening.FIRED
@@ -46,6 +49,8 @@ class Deed:
     def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:  # noqa: ARG002
         assert event.what is Happening.RESOLVED
         self.said.append(f"undo {event.alert.node} {event.alert.label('gpu')}")
+        if self.hindered:
+            return (begun._replace(outcome=Outcome.FAILED, result=self.hindered),)
         self.open.remove(begun.id)
         return (undone(begun, event.at),)
 
@@ -208,6 +213,88 @@ def test_a_disk_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.deed.said == ["begin a 3", "undo a 3"]
 
 
+def _no_more_files(*_: object) -> bytes:
+    raise OSError(24, "Too many open files")
+
+
+def test_an_undo_that_fails_is_tried_again_and_told_once() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    bench.deed.hindered = "the disk is full"
+    (failed,) = bench.tick(a=70).records
+    assert (failed.outcome, failed.result, failed.undone_at) == (Outcome.FAILED, "the disk is full", None)
+    assert bench.store.kept().open == (failed,)
+    assert bench.tick(a=70).records == ()
+    assert bench.deed.said == ["begin a 3", "undo a 3"], "not in every tick"
+    bench.now += 60
+    assert bench.tick(a=70).records == (), "the same trouble is no news"
+    assert bench.deed.said == ["begin a 3", "undo a 3", "undo a 3"]
+    bench.tick(a=90)
+    bench.deed.hindered = ""
+    (over,) = bench.tick(a=70).records
+    assert (over.id, over.undone) == (failed.id, "cleared"), "it fired again, and is over again"
+    assert bench.deed.said == ["begin a 3", *["undo a 3"] * 3]
+    assert (bench.deed.open, bench.store.kept().open) == ([], ())
+
+
+def test_an_undo_that_failed_is_tried_again_after_a_restart() -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    bench.deed.hindered = "the disk is full"
+    bench.tick(a=70)
+    bench.watch.close(bench.now)
+    again = Bench(bench.deed)
+    bench.deed.hindered = ""
+    (over,) = again.tick(a=70).records
+    assert over.undone == "cleared"
+    assert bench.deed.open == []
+
+
+def test_what_is_silenced_stays_so_where_it_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    one = Silence("x", 1003.5, "hot", (), (), "", "me")
+    bench.store.silence(one, bench.now)
+    bench.tick(a=70)
+    with monkeypatch.context() as full:
+        full.setattr(alert_store, "read_regular", _no_more_files)
+        assert {key[0] for key in bench.tick(a=90).silenced} == {"hot"}
+        assert bench.deed.said == []
+        with pytest.raises(OSError, match="Too many open files"):
+            bench.store.silence(one._replace(id="y"), bench.now)
+        bench.tick(a=90)
+        bench.tick(a=90)
+        assert bench.deed.said == ["begin a 3"], "its time is over"
+    assert bench.trouble == ["cannot read what is kept of alerts: Too many open files"]
+    assert bench.store.silences(bench.now - 3) == (one,)
+    bench.tick(a=90)
+    monkeypatch.setattr(alert_store, "read_regular", _no_more_files)
+    bench.tick(a=90)
+    assert len(bench.trouble) == 2, "it is told again when it comes again"
+
+
+def test_nobody_acts_who_cannot_read_what_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    with monkeypatch.context() as full:
+        full.setattr(alert_store, "read_regular", _no_more_files)
+        with pytest.raises(OSError, match="Too many open files"):
+            Bench()
+        with pytest.raises(OSError, match="Too many open files"):
+            bench.store.history()
+        looking = Watch(lambda _: (RULE,), {}, bench.store, bench.trouble.append, keep=False)
+        assert [event.what for event in looking.take([_report("a", 90, 1002.0)], 1002.0).events] == [Happening.FIRED]
+    assert bench.trouble == ["cannot read what is kept of alerts: Too many open files"]
+    assert [one.outcome for one in bench.store.kept().open] == [Outcome.DONE]
+
+
+def test_a_state_folder_that_is_none_holds_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BRCTL_STATE_DIR", str(tmp_path / "file"))
+    store = Store(None, mocked=False)
+    assert (store.kept(), store.silences(1.0), store.history()) == (alert_store.Kept(), (), ())
+    assert RailFile(None, mocked=False).read() is None
+
+
 def test_stragglers_are_told() -> None:
     use = Series("brctl_gpu_utilization_ratio", "ratio", "gauge", ("gpu", "uuid"), "", "", "")
     samples = tuple(Sample(use.name, (str(i), f"G{i}"), 0.9, State.MEASURED, 1.0) for i in range(4))
@@ -286,6 +373,9 @@ def test_a_drain_is_not_undone_by_itself() -> None:
     assert over.undone_at is None
     assert "`brctl -w a node-manager resume` gives the node back" in over.result
     assert drain._drain("c", "alert hot").outcome is Outcome.REFUSED
+    for outcome in (Outcome.REFUSED, Outcome.FAILED):
+        nothing = done._replace(outcome=outcome)
+        assert drain.undo(event, RULE, nothing) == (undone(nothing, 1.0),), "there is nothing to give back"
 
 
 @settings(max_examples=40)

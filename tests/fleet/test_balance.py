@@ -5,7 +5,15 @@ import pytest
 
 from brctl.fleet.balance import CLOCK, UTILIZATION, Straggler, balance, evenness, stragglers
 from brctl.node.monitor import UP
-from brctl.node.report import Report, Sample, State
+from brctl.node.report import Report, Sample, Series, State
+
+INFO = Series("brctl_gpu_info", "", "gauge", ("gpu", "uuid", "pci", "name"), "", "", "gpu-info")
+
+
+def of_model(report: Report, model: str) -> Report:
+    gpus = [sample.labels for sample in report.samples if sample.series == UP]
+    told = tuple(Sample(INFO.name, (*gpu, "0000:18:00.0", model), 1.0, State.MEASURED, 0.0) for gpu in gpus)
+    return report._replace(series=(INFO,), samples=(*report.samples, *told))
 
 
 def node(name: str, used: Sequence[float | None], clocks: Sequence[float] = ()) -> Report:
@@ -64,6 +72,29 @@ def test_so_is_one_of_a_low_clock_among_those_that_work() -> None:
     clocks = [1.98e9, 1.95e9, 1.2e9, 1.98e9, 0.3e9]
     (slow,) = stragglers([node("a", [0.9, 0.9, 0.9, 0.9, 0.46], clocks)])
     assert (slow.gpu, slow.series, slow.value) == ("2", CLOCK, 1.2e9)
+
+
+def test_each_model_is_compared_with_its_like() -> None:
+    """4 of 12 run at 1410 MHz because they can no more: none lags."""
+    a100 = of_model(node("a", [0.95] * 4, [1.41e9] * 4), "NVIDIA A100-SXM4-40GB")
+    h100 = of_model(node("h", [0.95] * 8, [1.98e9] * 8), "NVIDIA H100 80GB HBM3")
+    assert stragglers([a100, h100]) == ()
+    slow = of_model(node("a", [0.95] * 4, [1.41e9, 1.41e9, 1.2e9, 1.41e9]), "NVIDIA A100-SXM4-40GB")
+    assert stragglers([h100, slow]) == (Straggler("a", "2", "GPU-2", CLOCK, 1.2e9, 1.41e9),)
+
+
+def test_labels_that_do_not_fit_tell_no_model() -> None:
+    report = of_model(node("a", [0.9, 0.9, 0.9, 0.1]), "NVIDIA H100 80GB HBM3")
+    for odd in ((INFO._replace(labels=("name",)),), (INFO._replace(labels=("gpu", "uuid")),), (INFO, INFO)):
+        assert [one.gpu for one in stragglers([report._replace(series=odd)])] == ["3"]
+    cut = tuple(one._replace(labels=one.labels[:1]) if one.series == INFO.name else one for one in report.samples)
+    assert [one.gpu for one in stragglers([report._replace(samples=cut)])] == ["3"]
+
+
+def test_a_model_that_idles_does_not_lag_behind_one_that_works() -> None:
+    idle = of_model(node("a", [0.0] * 4), "NVIDIA A100-SXM4-40GB")
+    works = of_model(node("h", [0.95] * 7 + [0.2]), "NVIDIA H100 80GB HBM3")
+    assert [(one.node, one.gpu, one.median) for one in stragglers([idle, works])] == [("h", "7", 0.95)]
 
 
 @pytest.mark.parametrize("used", [[0.0, 0.0, 0.0, 0.4], [0.9, 0.9, 0.1], []], ids=["idle", "too few", "none"])

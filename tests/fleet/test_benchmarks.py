@@ -73,6 +73,39 @@ def test_a_log_that_was_cut_short() -> None:
     assert judged(a_log((1 << 30, 5000.0, 400.0, 0), tail="")) == [("comm-log", Status.WARN)]
 
 
+def test_wrong_values_in_a_log_that_was_cut_short_have_no_evidence_of_its_end() -> None:
+    log = parse(a_log((1 << 30, 5000.0, 400.0, 3), tail=""))
+    assert log is not None
+    corruption, cut = findings(log, "x.log", None)
+    assert (corruption.check, cut.check) == ("comm-corruption", "comm-log")
+    assert [(one.what, one.value) for one in corruption.evidence] == [("1073741824 bytes", "3 wrong values")]
+
+
+def test_rows_that_measure_nothing_are_left_out() -> None:
+    sizes = [(8 << place, 30.0 + place, 1.0, 0) for place in range(4)]
+    good = parse(a_log(*sizes))
+    assert good is not None
+    lines = ("8 2 float sum -1 0.00 inf inf 0 0.00 inf inf 0\n", "8 2 float sum -1 5.00 nan nan 0 5.00 nan nan 0\n")
+    odd = parse(a_log(*sizes, tail="".join(lines) + LINE.format(size="²", count="²", time=1.0, busbw=1.0, wrong=0)))
+    assert odd is not None
+    assert good.collective is not None
+    assert odd.collective is not None
+    assert odd.collective.rows == good.collective.rows
+    assert described(odd) == described(good)
+    zero = parse(a_log((8, 0.0, 0.0, 0), (16, 0.0, 0.0, 0), (32, 0.0, 0.0, 0)))
+    assert zero is not None
+    assert described(zero) == {"kind": "nccl-tests", "ranks": "2 on 2 hosts", "GPU": "NVIDIA H100 80GB HBM3"}
+    assert [found.check for found in findings(zero, "x.log", 50.0)] == ["comm-log"], "nothing measured is not slow"
+
+
+def test_a_sum_that_is_no_number() -> None:
+    log = parse(
+        "nvbandwidth Version: v0.8\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\nSUM a 1.2.3\nSUM b 2.5\n"
+    )
+    assert log is not None
+    assert [(copy.name, copy.sum) for copy in log.copies] == [("b", 2.5)]
+
+
 def test_failures_that_it_reports() -> None:
     text = a_log((1 << 30, 5000.0, 48.0, 0)) + "n1: Test NCCL failure common.cu:958 'unhandled system error'\n"
     assert judged(text, 50.0) == [("comm-log", Status.WARN)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brctl.fleet.collectives import findings
-from brctl.node.report import Report, Status
+from brctl.node.report import NodeError, Report, Status
 
 LOG = """#   Rank  0 Group  0 Pid 1 on {node} device  0 [0x18] NVIDIA H100 80GB HBM3
 #   Rank  1 Group  0 Pid 1 on {node} device  1 [0x2a] NVIDIA H100 80GB HBM3
@@ -55,3 +55,16 @@ def test_a_tool_is_no_node(note: str, status: Status) -> None:
     assert told([Report("n1", 1.0, 0.1, notes=(note,))]) == {"n1": [("comm-tool", status)]}
     odd = Report("n1", 1.0, 0.1, collective="Segmentation fault")
     assert told([odd]) == {"n1": [("comm-tool", Status.UNKNOWN)]}
+
+
+@pytest.mark.parametrize(
+    ("error", "summary"),
+    [
+        (NodeError("timeout", "no answer"), "not measured: all_reduce_perf: no answer"),
+        (NodeError("agent-died", "killed"), "not measured: all_reduce_perf: killed"),
+        (NodeError("hung", "all_reduce_perf -g 8 hangs"), "not measured: all_reduce_perf -g 8 hangs"),
+    ],
+)
+def test_a_node_that_does_not_come_back_is_told(error: NodeError, summary: str) -> None:
+    (found,) = findings([Report("n1", 1.0, 0.1, errors=(error,))])["n1"]
+    assert (found.check, found.status, found.reason, found.summary) == ("comm-tool", Status.UNKNOWN, "error", summary)

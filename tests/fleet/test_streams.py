@@ -16,7 +16,7 @@ from brctl.fleet.worker import Phase
 from brctl.node.alert_facts import ActionRecord, Rule
 from brctl.node.alert_facts import Outcome as Done
 from brctl.node.frame import HERE, Frame, pack
-from brctl.node.report import Report, State
+from brctl.node.report import NodeError, Report, State
 from brctl.node.request import Acting, Request, Sampling
 
 pytestmark = pytest.mark.process
@@ -136,8 +136,11 @@ def test_a_node_that_breaks_off_is_its_own_error_and_is_asked_again(
     speaks(monkeypatch, code)
     monkeypatch.setattr(launch, "agent_command", local.agent_command)
     found = view("x", "x")  # type: ignore[operator]
-    reports = until(found, lambda reports: reports[0].samples and reports[1].errors)
-    assert reports[1].errors[0].kind == "agent-died"
+
+    def broken(report: Report) -> bool:
+        return bool(report.errors) and report.errors[0].kind == "agent-died"
+
+    reports = until(found, lambda reports: reports[0].samples and broken(reports[1]))
     assert "it broke" in reports[1].errors[0].message
     assert [(s.value, s.state) for s in reports[0].samples] == [(5, State.MEASURED)]
     until(found, lambda reports: reports[1].samples)  # it was asked again, and said one tick
@@ -194,3 +197,20 @@ def test_what_a_node_did_is_told_once_and_it_hears_that_we_are_there(monkeypatch
     assert (run.taken("n1"), run.taken("n1")) == ((record, record), ())
     assert run.heard["n1"].report.actions == ()
     assert said == [("stdin", pack(Frame("1", HERE)))] * 2
+
+
+def test_a_node_that_is_down_for_a_day_is_asked_again_and_again() -> None:
+    run = _Listeners([Order("n1", MONITOR)], Transport(here="n1"), Limits())
+    delays: list[float] = []
+    run._task = SimpleNamespace(timer=lambda delay, **_: delays.append(delay))
+    conversation = _Listening.__new__(_Listening)
+    conversation.order, conversation.over = Order("n1", MONITOR), True
+    for _ in range(1500):
+        run._hear(conversation, NodeError("timeout", "no shell"))
+    assert delays[:7] == [1, 2, 4, 8, 16, 32, 60]
+    assert set(delays[6:]) == {60}
+    conversation.over = False
+    run._hear(conversation, Report("n1", 1.0, 0.0))
+    conversation.over = True
+    run._hear(conversation, NodeError("timeout", "no shell"))
+    assert delays[-1] == 1

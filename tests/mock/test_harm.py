@@ -109,7 +109,7 @@ def test_what_grows_or_comes_later_is_a_change(plain: Any) -> None:
     before = copy.deepcopy(plain["nvml"]["gpus"][0])
     storm, thermal = inflict(parse("ecc-storm+gpu1-thermal@9"), plain).changes
     grown = {"ecc_volatile_corrected": 100000, "ecc_aggregate_corrected": 100000}
-    assert storm == Change(0, 0, grown, {"ecc_volatile_corrected": 2000, "ecc_aggregate_corrected": 2000})
+    assert storm == Change(0, 0, grown, {"ecc_volatile_corrected": 20000, "ecc_aggregate_corrected": 20000})
     assert (thermal.gpu_index, thermal.after) == (1, 9)
     assert thermal.values["temperature_celsius"] == 90
     assert thermal.values["temperature_margin_celsius"] == -4  # 56 at 30 C

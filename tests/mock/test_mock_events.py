@@ -62,6 +62,9 @@ def test_every_set_hears_of_it(dgx_h100_nvml: Nvml, start: Start, refuses: Refus
     pynvml.nvmlEventSetFree(sets[0])
     refuses("InvalidArgument", pynvml.nvmlEventSetWait_v2, sets[0], 0)
     refuses("Timeout", pynvml.nvmlEventSetWait_v2, sets[1], 0)
+    third = pynvml.nvmlEventSetCreate()
+    pynvml.nvmlEventSetFree(third)
+    refuses("Timeout", pynvml.nvmlEventSetWait_v2, sets[1], 0)  # it was not replaced by the third
 
 
 def test_other_events_there_are_not(dgx_h100_nvml: Nvml, start: Start, refuses: Refuses) -> None:

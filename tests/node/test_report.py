@@ -124,6 +124,11 @@ def test_text_that_is_no_json_is_refused(text: str) -> None:
         loads(Report, text)
 
 
+def test_half_a_letter_becomes_a_whole_one() -> None:
+    assert loads(Report, r'{"node": "\ud800n\udcff", "time": 0, "elapsed_s": 0}').node == "\ufffdn\ufffd"
+    assert loads(Report, r'{"node": "\ud83d\ude00é", "time": 0, "elapsed_s": 0}').node == "\U0001f600é"
+
+
 def test_not_a_number_is_never_written() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         dumps(FULL._replace(time=float("nan")))

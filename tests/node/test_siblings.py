@@ -1,7 +1,7 @@
 import pytest
 
 from brctl.node.report import Subject
-from brctl.node.siblings import Comparison, Group, compare, middle
+from brctl.node.siblings import Comparison, Group, compare, median
 
 A, B, C, D = (Subject("gpu", name, name) for name in "ABCD")
 
@@ -40,7 +40,7 @@ def test_half_is_no_majority(values: "list[tuple[Subject, int]]", groups: "tuple
     assert compare(values) == Comparison(None, groups)
 
 
-def test_the_middle_of_many() -> None:
-    assert middle([3, 1, 2]) == 2
-    assert middle([4, 1, 2, 3]) == 3
-    assert middle([7]) == 7
+def test_the_median() -> None:
+    assert median([3, 1, 2]) == 2
+    assert median(iter([4, 1, 2, 3])) == 2.5
+    assert median([7]) == 7

@@ -119,7 +119,7 @@ def test_any_label_and_any_value_is_read_back(label: str, value: float) -> None:
 
 def test_half_a_letter_is_no_reason_to_fail() -> None:
     text = _written([_report([_measured(TEMPERATURE, "\udcff", 1)])], [], 0.0)
-    assert 'gpu="\N{REPLACEMENT CHARACTER}"' in text.decode()
+    assert 'gpu="?"' in text.decode()
 
 
 def test_a_help_of_two_lines_stays_one() -> None:

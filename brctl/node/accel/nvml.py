@@ -305,7 +305,7 @@ class NvmlGpu:
     def meter(self) -> Meter:
         from .nvml_meter import NvmlMeter  # of no use to those who look once
 
-        links = [link.link_index for link in self.links() or () if link.active]
+        links = [link for link in self.links() or () if link.active]
         return NvmlMeter(self._calls, self._slowdowns, links)
 
     def _percent(self, utilization: Any, name: str) -> Optional[int]:

@@ -8,12 +8,9 @@ from typing import Optional, Sequence, Tuple
 from ..facts import GpuHealth, GpuLink, GpuLinkErrors
 from . import AcceleratorError
 from .nvml_calls import Calls, known
+from .nvml_words import link_error_fields
 
 _FIELDS = "nvmlDeviceGetFieldValues"
-_COUNTERS = (161, 162, 163)
-"""NVML_FI_DEV_NVLINK_*: replays, recoveries and CRC errors."""
-_SINCE_5, _COUNTERS_OF_5 = "5.", (None, 215, 221)
-"""NVLink 5 counts recoveries and symbol errors, and has no replays of this kind."""
 _ULONGLONG = 3
 _ANSWER = Struct("24xIIQ")
 """nvmlFieldValue_t: value type, return code and union. To read each by ctypes would take ten times as long."""
@@ -56,7 +53,7 @@ def _flag(value: Optional[int]) -> Optional[bool]:
 
 def _link_errors(calls: Calls, links: Sequence[GpuLink]) -> Optional[Tuple[GpuLinkErrors, ...]]:
     """Of these links, which are of one kind, in one call."""
-    fields = _COUNTERS_OF_5 if links and (links[0].version or "") >= _SINCE_5 else _COUNTERS
+    fields = link_error_fields(links[0].version if links else None)
     wanted = [field for field in fields if field is not None]
     if not links or (_FIELDS, *wanted) in calls.refused:
         return None

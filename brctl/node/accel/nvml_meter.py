@@ -5,19 +5,20 @@ Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from ..gpu_facts import GpuLink
 from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
 from . import AcceleratorError
 from .nvml_batch import Batch, Field
 from .nvml_calls import Calls, RefusalError, member
 from .nvml_structures import memory
-from .nvml_words import THERMAL_REASONS, event_reasons
+from .nvml_words import THERMAL_REASONS, event_reasons, link_error_fields
 
 # NVML_FI_DEV_*
 _SW_POWER_CAP, _ENERGY, _POWER_AVERAGE, _POWER_INSTANT = 74, 83, 185, 186
 _MEMORY_TEMPERATURE, _PCIE_REPLAYS = 82, 94
 _PCIE_TRANSMITTED, _PCIE_RECEIVED = 197, 198
-_LINK_DATA, _LINK_ERRORS = (138, 139), (161, 162, 163)
-"""KiB transmitted and received; replays, recoveries, CRC errors. The scope is the link."""
+_LINK_DATA = (138, 139)
+"""KiB transmitted and received. The scope is the link."""
 _SM, _MEMORY = 1, 2  # nvmlClockType_t
 _REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
@@ -35,16 +36,18 @@ _GPM_METRICS = (1, 2, 3, 5, 10)
 class NvmlMeter:
     """Of one GPU, for one thread."""
 
-    def __init__(self, calls: Calls, slowdowns: Sequence[int], links: Sequence[int]) -> None:
+    def __init__(self, calls: Calls, slowdowns: Sequence[int], links: Sequence[GpuLink]) -> None:
         """`slowdowns`: the fields of this driver for software, hardware and power brake; `links`: the active ones."""
         self._calls = calls
         self._read = calls.read
         ids = (_POWER_AVERAGE, _POWER_INSTANT, _ENERGY, _SW_POWER_CAP, *slowdowns)
         self._activity = Batch(calls, [(field, 0) for field in ids])
         self._of_memory = Batch(calls, [(_MEMORY_TEMPERATURE, 0)])
-        data: List[Field] = [(field, link) for field in _LINK_DATA for link in links]
+        data: List[Field] = [(field, link.link_index) for field in _LINK_DATA for link in links]
         self._traffic = Batch(calls, [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0), *data])
-        self._link_errors = Batch(calls, [(field, link) for field in _LINK_ERRORS for link in links])
+        self._error_fields = link_error_fields(links[0].version if links else None)
+        fields = [field for field in self._error_fields if field is not None]
+        self._link_errors = Batch(calls, [(field, link.link_index) for field in fields for link in links])
         self._links = len(links)
         self._events: Any = None
         self._gpm: Dict[Tuple[int, ...], Tuple[Any, Any]] = {}
@@ -97,7 +100,9 @@ class NvmlMeter:
         )
 
     def link_errors(self) -> GpuLinkErrorSums:
-        return GpuLinkErrorSums(*self._sums(self._link_errors.read(), len(_LINK_ERRORS)))
+        fields = self._error_fields
+        sums = iter(self._sums(self._link_errors.read(), len(fields) - fields.count(None)))
+        return GpuLinkErrorSums(*(None if field is None else next(sums) for field in fields))
 
     def _sums(self, of_links: Sequence[Optional[int]], fields: int) -> List[Optional[int]]:
         """Over all links, of each field."""

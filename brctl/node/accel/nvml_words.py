@@ -29,12 +29,21 @@ _RECOVERY_ACTIONS = (
     "system-reboot",
 )
 _NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
+_LINK_ERRORS, _LINK_ERRORS_OF_5, _NVLINK_5 = (161, 162, 163), (None, 215, 221), "5."
 _VIRTUALIZATION_MODES = ("none", "pass-through", "vgpu", "host-vgpu", "host-vsga")
 _FABRIC_STATES = ("not-supported", "not-started", "in-progress", "completed")
 _FABRIC_FLAGS = ("degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery")
 """Two bits each of the health mask, lowest first: 0 not told, 1 true, 2 false."""
 _CONFIGURATION_BITS, _CONFIGURATION_RIGHT = 0xF, 1
 """What follows them: 0 not told, 1 right, or what is wrong."""
+
+
+def link_error_fields(version: Optional[str]) -> Tuple[Optional[int], ...]:
+    """NVML_FI_DEV_NVLINK_* of replays, recoveries and CRC errors, by the links' version.
+
+    NVLink 5 counts recoveries and symbol errors, and has no replays of this kind.
+    """
+    return _LINK_ERRORS_OF_5 if (version or "") >= _NVLINK_5 else _LINK_ERRORS
 
 
 @lru_cache(maxsize=64)  # it is asked for at every tick, and seldom changes

@@ -24,11 +24,6 @@ def tagged(tag: str) -> Tuple[Check, ...]:
     return tuple(check for check in registry() if tag in check.tags)
 
 
-def named(ids: Sequence[str]) -> Tuple[Check, ...]:
-    """Those of these ids; all where none is given."""
-    return tuple(check for check in registry() if not ids or check.id in ids)
-
-
 def run(
     seen: Inventory,
     want: Expected,

@@ -8,11 +8,26 @@ from ..report import Subject
 from ..siblings import Part
 from . import reason
 
+_FASTEST = (0, 1, 2)
+
 
 def subject(gpu: Gpu) -> Subject:
     """By UUID, else by PCI address, which no reboot changes; named by NVML's index."""
     name = "GPU {}".format(gpu.pci if gpu.gpu_index is None else gpu.gpu_index)
     return Subject("gpu", gpu.uuid or gpu.pci or name, name)
+
+
+def model(gpu: Gpu) -> Optional[str]:
+    """As NVML names it: GPUs of one model are siblings."""
+    return gpu.identity.name if gpu.identity else None
+
+
+def works(gpu: Gpu, least_percent: float) -> bool:
+    """Whether it is known to be used so much, in one of the performance states that work is done in."""
+    values = gpu.telemetry
+    if gpu.fault or values is None or values.gpu_utilization_percent is None:
+        return False
+    return values.gpu_utilization_percent >= least_percent and values.performance_state in _FASTEST
 
 
 def parts(gpus: Sequence[Gpu], read: Callable[[Gpu], Any], show: Callable[[Any], str], source: str) -> Tuple[Part, ...]:
@@ -24,8 +39,7 @@ def _part(gpu: Gpu, read: Callable[[Gpu], Any], show: Callable[[Any], str], sour
     if gpu.fault:
         return Part(subject(gpu), None, "not read", source, reason=reason(gpu.fault.kind))
     value = read(gpu)
-    model = gpu.identity.name if gpu.identity else None
-    return Part(subject(gpu), value, "no value" if value is None else show(value), source, model)
+    return Part(subject(gpu), value, "no value" if value is None else show(value), source, model(gpu))
 
 
 def on_bus(seen: Inventory) -> Optional[Tuple[PciDevice, ...]]:

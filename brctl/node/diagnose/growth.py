@@ -23,6 +23,11 @@ class Growth(NamedTuple):
         return "+{:g} in {}, since {}".format(self.amount, span(self.seconds), self.since)
 
 
+def sustained(growth: Growth, least_s: float = 1.0) -> float:
+    """How many a second, over `least_s` at the least: what comes in a moment is not made a rate of it."""
+    return growth.amount / max(least_s, growth.seconds)
+
+
 class Look(NamedTuple):
     """An earlier look at one GPU."""
 

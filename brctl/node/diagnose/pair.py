@@ -11,6 +11,7 @@ import time
 from typing import Any, List, Optional, Sequence, Tuple
 
 from .. import ports
+from ..deadline import HungError
 from ..facts import Inventory, RdmaPort
 from ..host import Host
 from ..probe import inventory
@@ -43,6 +44,8 @@ def answer(host: Host, request: Request) -> Report:
         if request.pair is None:
             return blank._replace(errors=(NodeError("invalid-request", "no pair is named"),))
         return blank._replace(pair=(_echoing if request.pair.peer is None else _testing)(host, request.pair))
+    except HungError as error:
+        return blank._replace(errors=(NodeError("hung", str(error)),))
     except OSError as error:
         return blank._replace(errors=(NodeError("pair-error", error.strerror or str(error)),))
 
@@ -77,26 +80,35 @@ def _rdma(port: Optional[RdmaPort]) -> Tuple[Optional[str], Optional[int]]:
 
 
 def collective(host: Host) -> Tuple[Optional[str], Optional[str]]:
-    """What all_reduce_perf prints over all GPUs, or why there is nothing."""
+    """What all_reduce_perf prints over all GPUs, or why there is nothing. Raises HungError: it has no end."""
     gpus = len(host.listdir("/proc/driver/nvidia/gpus") or ())
     if gpus < 2:
         return None, None
     argv = ["all_reduce_perf", "-b", "8M", "-e", "1G", "-f", "4", "-g", str(gpus), "-n", "5"]
-    return _said(host, argv, COLLECTIVE_S)
+    printed, fault = _printed(host, argv, COLLECTIVE_S)
+    return printed and printed[-MOST_PRINTED:], fault
 
 
 def _said(host: Host, argv: Sequence[str], limit_s: float) -> Tuple[Optional[str], Optional[str]]:
-    """What a tool printed, or why it did not."""
+    """What a tool printed, or why it did not; one that hangs is a fault of the tool too."""
+    try:
+        return _printed(host, argv, limit_s)
+    except HungError as error:
+        return None, "{}: {}".format(argv[0], error)
+
+
+def _printed(host: Host, argv: Sequence[str], limit_s: float) -> Tuple[Optional[str], Optional[str]]:
+    """Likewise. Raises HungError."""
     try:
         done = host.run(argv, limit_s)
-    except Exception as error:  # a hung tool is its own fault too
+    except OSError as error:
         return None, "{}: {}".format(argv[0], error)
     if done is None:
         return None, "{} is not installed".format(argv[0])
     if done.returncode and not done.stdout.strip():
         lines = done.stderr.strip().splitlines() or ["it ended with {}".format(done.returncode)]
         return None, "{}: {}".format(argv[0], lines[-1])
-    return done.stdout[-MOST_PRINTED:], None
+    return done.stdout, None
 
 
 def parse_addresses(text: str) -> "dict[str, str]":
@@ -174,7 +186,7 @@ def _patiently(host: Host, argv: Sequence[str], end: PairEnd) -> Tuple[Optional[
     while True:
         printed, fault = _said(host, argv, end.load_s + _MORE_S)
         if fault is None or "onnect" not in fault or time.monotonic() > last:
-            return printed, fault
+            return printed and printed[-MOST_PRINTED:], fault
         time.sleep(_RETRY_S)
 
 
@@ -184,10 +196,8 @@ def _load(host: Host, end: PairEnd, port: int, more: Sequence[str]) -> Tuple[Opt
     argv += ["--time", "{:g}".format(end.load_s), *more]
     last = time.monotonic() + _MORE_S
     while True:
-        done = host.run(argv, end.load_s + _MORE_S)
-        if done is None:
-            return None, "iperf3 is not installed"
-        value, fault = parse_iperf3(done.stdout)
+        printed, fault = _said(host, argv, end.load_s + _MORE_S)
+        value, fault = (None, fault) if printed is None else parse_iperf3(printed)
         if fault is None or "refused" not in fault or time.monotonic() > last:
             return value, fault
         time.sleep(_RETRY_S)  # the server starts at the same time

@@ -33,13 +33,7 @@ class Look(NamedTuple):
         return tuple(Evidence(name, self.grown[name].text, self.sources[name]) for name in names if name in self.grown)
 
 
-_MINOR_S = 1.0
 _MOST_TOLD = 8
-
-
-def per_second(growth: Growth) -> float:
-    """Less than a second between two looks is taken for one, that a burst of a moment is not made a rate."""
-    return growth.amount / max(_MINOR_S, growth.seconds)
 
 
 def looks(case: Case) -> Tuple[Sequence[Look], ...]:

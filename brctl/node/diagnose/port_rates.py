@@ -4,7 +4,8 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ..report import Finding, Status
 from . import Case, Check
-from .port_looks import Look, judge, per_second, totals
+from .growth import sustained
+from .port_looks import Look, judge, totals
 from .verdicts import WELL, Verdict
 
 
@@ -15,6 +16,8 @@ class Loss(NamedTuple):
     names: Tuple[str, ...]
     """Of the counters, whatever driver has them (probe/port_counters.py)."""
     remedy: str
+    least_s: float = 1.0
+    """What the limit was given for, as 60 of one that is so many a minute: fewer than those are no rate."""
 
 
 def judged(check: Check, case: Case, losses: Sequence[Loss], well: str, lacking: str) -> Tuple[Finding, ...]:
@@ -29,10 +32,10 @@ def _look(look: Look, case: Case, losses: Sequence[Loss]) -> Optional[Verdict]:
     for loss in losses:
         names = [name for name in loss.names if name in look.grown]
         told = told or bool(names)
-        fast = [name for name in names if per_second(look.grown[name]) > case.thresholds[loss.limit]]
+        rates = {name: sustained(look.grown[name], loss.least_s) for name in names}
+        fast = [name for name in names if rates[name] > case.thresholds[loss.limit]]
         if fast:
-            rate = max(per_second(look.grown[name]) for name in fast)
             words = ", ".join(name.rpartition("/")[2] for name in fast)
-            text = "{}, {:.3g} a second ({})".format(loss.says, rate, words)
+            text = "{}, {:.3g} a second ({})".format(loss.says, max(map(rates.__getitem__, fast)), words)
             return Verdict(Status.WARN, text, look.evidence(*fast), loss.remedy)
     return WELL if told else None

@@ -4,7 +4,7 @@ Local is this machine; Machine is one from a JSON file (composed or recorded).
 """
 
 import errno
-from typing import ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Callable, ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..accel import Library
 from ..report import Mock, PairSeen
@@ -110,11 +110,16 @@ class Host(Protocol):
         """The vendor libraries to ask for accelerators, loaded or not; always the same objects."""
 
 
-def read_if_valid(host: Host, path: str) -> Optional[str]:
+def if_valid(read: Callable[[str], Optional[str]], path: str) -> Optional[str]:
     """As `read`, and None too where the kernel says that this thing has no such value (now). Raises OSError."""
     try:
-        return host.read(path)
+        return read(path)
     except OSError as error:
         if error.errno in _NO_VALUE:
             return None
         raise
+
+
+def read_if_valid(host: Host, path: str) -> Optional[str]:
+    """The same of `Host.read`."""
+    return if_valid(host.read, path)

@@ -52,7 +52,7 @@ class Local:
         return self._ethtool.statistics(interface)
 
     def round_trip(self, address: str, port: int, limit_s: float) -> Optional[float]:
-        deadline.calling("connect to {} port {}".format(address, port), limit_s + deadline.CALL_LIMIT_S)
+        deadline.calling("connect to {} port {}".format(address, port), limit_s)
         return measure.round_trip(address, port, limit_s)
 
     def echo(self, address: str, port: int, nonce: bytes, limit_s: float) -> bool:

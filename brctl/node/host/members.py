@@ -3,7 +3,20 @@
 import os
 from importlib import import_module
 from types import ModuleType
-from typing import Any, List
+from typing import Any, List, Protocol, Sequence, Tuple, TypeVar
+
+
+class _Member(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+M = TypeVar("M", bound=_Member)
+
+
+def of_ids(known: Sequence[M], ids: Sequence[str]) -> Tuple[M, ...]:
+    """Those of these ids; all where none is given."""
+    return tuple(member for member in known if not ids or member.id in ids)
 
 
 def members(package: ModuleType, name: str) -> List[Any]:

@@ -14,7 +14,8 @@ from .previous import Previous
 UP = "brctl_gpu_up"
 """1 of a GPU that answers, 0 of one that is lost or hangs: every GPU that was ever seen has it in every sample."""
 GPU_LABELS = ("gpu", "uuid")
-"""Of every Series of a GPU: NVML's index and the UUID. A GPU keeps both as long as the sampler runs."""
+"""Of every Series of a GPU: NVML's index and the UUID. A GPU keeps both as long as the sampler runs; the UUID is empty
+until it has answered once."""
 
 
 class Reading(NamedTuple):

@@ -12,7 +12,8 @@ _SENTINELS = (-256.0, 4294967295.0)
 """What drivers and sensors give for "unknown": the least value of hwmon drivers and i2c chips without power, and an
 unsigned -1."""
 _MOST_POINTS = 256
-"""Of a window. A counter that changes more often than that has passed any threshold."""
+"""Of a window. Of a counter that changes more often some between are left out: its growth stays what it was, and where
+the window begins is known to a hundredth of its length."""
 
 
 class Read(NamedTuple):
@@ -83,9 +84,19 @@ def _increase(alert: Alert, now: Point, window_s: float) -> Read:
     if not points or now.value != points[-1].value:
         points = (*points, now)
     inside = next((i for i, point in enumerate(points) if point.at > now.at - window_s), len(points))
-    points = points[max(0, inside - 1) :][-_MOST_POINTS:]  # one before the window, which the first one inside grew from
+    points = points[max(0, inside - 1) :]  # one before the window, which the first one inside grew from
+    points = _thinned(points) if len(points) > _MOST_POINTS else points
     pairs = zip(points, points[1:])
     return Read(sum(b.value - a.value if b.value >= a.value else b.value for a, b in pairs), points)
+
+
+def _thinned(points: Tuple[Point, ...]) -> Tuple[Point, ...]:
+    """Without the one that stands closest between its neighbours. One where the counter went back is needed; where it
+    always does, the oldest goes."""
+    each = enumerate(zip(points, points[1:], points[2:]), 1)
+    gaps = [(after.at - before.at, i) for i, (before, it, after) in each if before.value <= it.value <= after.value]
+    least = min(gaps)[1] if gaps else 0
+    return points[:least] + points[least + 1 :]
 
 
 def _lost(alert: Alert, now: Point, window_s: float) -> Read:

@@ -35,14 +35,16 @@ _OF_NODES = (
     Default(
         Rule("tcp-retransmits", "brctl_tcp_retransmit_ratio", ">", 0.01, hold_s=10 * _MINUTE, unit="ratio",
              summary="{node} sends {value} of its TCP segments again"),
-        "A hundredth halves the rate of a connection within a data centre.",
+        "Our own. By Mathis' formula (10.1145/263932.264023) a connection with packets of 9000 bytes and a round trip "
+        "of 0.1 ms gets 9 Gb/s at a hundredth, whatever the link could carry.",
         "Look at drops of the interfaces, and at the switch.",
     ),
     Default(
         Rule("filesystem-full", "brctl_filesystem_available_bytes", "<", 0.05, "ratio",
              other="brctl_filesystem_size_bytes", unless="brctl_filesystem_read_only", hold_s=10 * _MINUTE,
              unit="ratio", summary="{mount} of {node} has {value} left"),
-        "A job that writes checkpoints fills the last twentieth in one go.",
+        "imbue's cluster-health takes a node out at 95 %, as the check disk-space does: a job that writes checkpoints "
+        "fills the last twentieth in one go.",
         "Old checkpoints and logs, mostly.", "disk-space",
     ),
     Default(
@@ -69,21 +71,24 @@ _OF_GPUS = (
     Default(
         Rule("gpu-missing", "brctl_gpus_visible", ">=", 1, "shortfall", other="brctl_gpus_expected",
              hold_s=2 * _MINUTE, severity=_CRITICAL, summary="{node} lacks GPUs: {value}"),
-        "What the config declares, else the most that were seen since the sampler began. A driver that is loaded anew "
-        "is back within two minutes.",
+        "What the config declares, or what was seen since the sampler began, whichever is more. A driver that is "
+        "loaded anew is back within two minutes.",
         "`brctl -w NODE node-manager check` compares the PCI bus with the driver's list.", "gpu-count",
     ),
     Default(
         Rule("gpu-hot", "brctl_gpu_temperature_margin_celsius", "<", 5, hold_s=10 * _MINUTE, clear=8, clear_s=_MINUTE,
              unit="celsius", summary=_GPU + " is near to slowing down: {value} left"),
-        "The GPU's own margin (nvmlDeviceGetMarginTemperature): at 0 it slows down, whatever its limits are.",
+        "The GPU's own margin (nvmlDeviceGetMarginTemperature): at 0 it slows down, whatever its limits are. The five "
+        "degrees are our own: a little more than the 3 from which the check gpu-temperature warns, as there is time to "
+        "look.",
         "Look at fans and inlet temperature, and at the GPUs beside it.", "gpu-temperature",
     ),
     Default(
         Rule("gpu-temperature", "brctl_gpu_temperature_celsius", ">=", 85,
              unless="brctl_gpu_temperature_margin_celsius", hold_s=10 * _MINUTE, clear=82, clear_s=_MINUTE,
              unit="celsius", summary=_GPU + " is at {value}"),
-        "85 C, as nvidia_gpu_exporter's rule has it, and only of a GPU that tells no margin: its limit is not known.",
+        "85 C, as nvidia_gpu_exporter's own rule has it (above 85 C for ten minutes), and only of a GPU that tells no "
+        "margin: its limit is not known.",
         "Look at fans and inlet temperature, and at the GPUs beside it.", "gpu-temperature",
     ),
     Default(
@@ -143,8 +148,9 @@ _OF_GPUS = (
     Default(
         Rule("gpu-straggler", "brctl_gpu_straggler", ">=", 1, hold_s=5 * _MINUTE, clear_s=_MINUTE,
              summary=_GPU + " lags behind the others"),
-        "A clock under 90 % or a utilisation under half of the median of the GPUs that work (four at least): boards of "
-        "one model at one load differ by less than 5 % in clock. It is judged over all nodes that are looked at.",
+        "A clock under 90 % or a utilisation under half of the median of the GPUs of its model that work (four at "
+        "least): boards of one model at one load differ by less than 5 % in clock. It is judged over all nodes that "
+        "are looked at.",
         "`brctl -w NODE diagnose run` finds heat, power, locked clocks, and processes that do not belong there.",
         "gpu-clocks",
     ),
@@ -179,7 +185,8 @@ _OF_NETWORKS = (
     Default(
         Rule("network-paused", "brctl_network_pause_received_ratio", ">", 0.1, unit="ratio", hold_s=10 * _MINUTE,
              summary="{interface} of {node} must be silent {value} of the time"),
-        "Short pauses are how PFC works; a tenth of the time is congestion, or a slow receiver.",
+        "Our own. Short pauses are how PFC works; a tenth of the time for ten minutes is congestion, or a slow "
+        "receiver. The check nic-pause, for who looks for trouble, tells a twentieth already.",
         "Look for the receiver that sends pauses (network_pause_sent_ratio) and for ECN settings.",
     ),
 )  # fmt: skip

@@ -15,7 +15,8 @@ MISSING_S = 60.0
 """After so long without a value that is said. As long as Prometheus' longest usual scrape interval: what is read once a
 minute is not missing in between."""
 FORGET_S = 86400.0
-"""After so long without a value an alert that fires ends: the part is gone, and has a new name if it comes back."""
+"""After so long without a value an alert that fires ends: nobody knows any more whether it is true. Of a part that is
+gone nothing is kept from then on: it has a new name if it comes back."""
 
 
 class Evaluated(NamedTuple):
@@ -36,7 +37,8 @@ class Action(Protocol):
 
     def undo(self, event: Event, rule: Rule, begun: ActionRecord) -> Sequence[ActionRecord]:
         """An alert is over: take back what `begin` did, perhaps before a restart; `begun` as it now stands, with
-        `undone_at` where it is undone, and whatever else was done."""
+        `undone_at` where it is undone, and whatever else was done. Where it has FAILED and is not undone it is called
+        again."""
 
     def tick(self, alerts: Iterable[Alert], at: float) -> Sequence[ActionRecord]:
         """After each tick: further steps, and records that have changed."""
@@ -59,6 +61,8 @@ def evaluate(
     for rule in rules:
         for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
             labels = _labels(names[rule.series], sample.labels)
+            if "" in sample.labels and _UNNAMED in labels:
+                labels = _named(known.values(), rule, labels)
             alert = known.pop((rule.id, labels), None) or Alert(rule.id, node, labels)
             if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
                 alert, event = _step(rule, alert, sample, readings, at)
@@ -66,10 +70,13 @@ def evaluate(
             alerts.append(alert)
     of = {rule.id: rule for rule in rules}
     for alert in known.values():
-        if alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
-            left, event = _missed(of[alert.rule], alert, at)
-            alerts += left
+        if _UNNAMED in alert.labels and alert.rule in of and _has_a_name(alert, alerts):
+            events += _renamed(of[alert.rule], alert, at)
+        elif alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
+            alert, event = _missed(of[alert.rule], alert, at)
             events += event
+            if not _forgotten(alert, at):
+                alerts.append(alert)
     return Evaluated(tuple(alerts), tuple(events))
 
 
@@ -94,14 +101,39 @@ def _fits(matcher: Matcher, names: Sequence[str], sample: Sample) -> bool:
     )
 
 
+_UNNAMED = Label("uuid", "")
+"""Of a GPU that has not answered since the sampler began; its index says which it is."""
+
+
+def _unnamed(labels: Iterable[Label]) -> Tuple[Label, ...]:
+    return tuple(_UNNAMED if label.name == _UNNAMED.name else label for label in labels)
+
+
+def _named(known: Iterable[Alert], rule: Rule, labels: Tuple[Label, ...]) -> Tuple[Label, ...]:
+    """As the same GPU was called before, by an earlier sampler."""
+    same = [alert for alert in known if alert.rule == rule.id and _unnamed(alert.labels) == labels]
+    return max(same, key=lambda alert: (alert.labels != labels, alert.at)).labels if same else labels
+
+
+def _has_a_name(alert: Alert, others: Iterable[Alert]) -> bool:
+    return any(other.rule == alert.rule and _unnamed(other.labels) == alert.labels for other in others)
+
+
+def _renamed(rule: Rule, alert: Alert, at: float) -> Tuple[Event, ...]:
+    """Of a GPU that has answered: what is true of it is told under its name from now on."""
+    if not alert.phase.fires:
+        return ()
+    over = alert._replace(phase=Phase.INACTIVE, since=at)
+    return (Event(Happening.RESOLVED, over, at, "{} has answered, and has a UUID".format(part(rule, alert))),)
+
+
 _Stepped = Tuple[Alert, Tuple[Event, ...]]
 
 
 def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: float) -> _Stepped:
     read = readings.read(rule, alert, sample, at)
     if read is None:
-        left, events = _missed(rule, alert, at)
-        return (left or (alert,))[0], events
+        return _missed(rule, alert, at)
     now = at if rule.reading == "age" else sample.at
     if now == alert.at:
         return alert, ()  # a second look at one value is no second value
@@ -144,24 +176,34 @@ def _fired(rule: Rule, alert: Alert, now: float, stays: bool) -> _Stepped:
     return over, (Event(Happening.RESOLVED, over, now, _over(rule, over)),)
 
 
-def _missed(rule: Rule, alert: Alert, at: float) -> Tuple[Tuple[Alert, ...], Tuple[Event, ...]]:
-    """One without a value: what is left of it, and what is to be told."""
+def _missed(rule: Rule, alert: Alert, at: float) -> _Stepped:
+    """One without a value: what becomes of it, and what is to be told."""
     since = at if alert.missing_since is None else min(at, alert.missing_since)
     alert = alert._replace(missing_since=since)
     if at - since < MISSING_S:
-        return (alert,), ()
+        return alert, ()
     if alert.phase.fires and at - since >= FORGET_S:
-        over = alert._replace(phase=Phase.INACTIVE, since=at)
-        return (), (Event(Happening.RESOLVED, over, at, "{} has had no value for a day".format(part(rule, alert))),)
+        over = alert._replace(phase=Phase.INACTIVE, since=at, samples=0, silent=True)
+        return over, (Event(Happening.RESOLVED, over, at, "{} has had no value for a day".format(part(rule, alert))),)
     if not alert.phase.fires:  # what was pending begins anew
         alert = alert._replace(phase=Phase.INACTIVE, since=at, samples=0)
     if alert.silent:
-        return ((alert,) if alert.phase.fires or at - since < FORGET_S else ()), ()
+        return alert, ()
     text = "{} has had no value for {:g} s: {}".format(
         part(rule, alert), at - since, "it still fires" if alert.phase.fires else "nothing can be said"
     )
     alert = alert._replace(silent=True)
-    return (alert,), (Event(Happening.MISSING, alert, at, text),)
+    return alert, (Event(Happening.MISSING, alert, at, text),)
+
+
+def _forgotten(alert: Alert, at: float) -> bool:
+    """Whether nothing is left to say of a part that is gone."""
+    return (
+        alert.silent
+        and not alert.phase.fires
+        and alert.missing_since is not None
+        and at - alert.missing_since >= FORGET_S
+    )
 
 
 def part(rule: Rule, alert: Alert) -> str:

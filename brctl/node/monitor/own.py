@@ -14,7 +14,9 @@ SAMPLER = "sampler"
 
 _own = Kind(SAMPLER)
 _UP = _own.gauge(UP[len("brctl_") :], "", "1: the GPU answers; 0: it is lost, hangs or refuses.", "NVML", *GPU_LABELS)
-_EXPECTED = _own.gauge("gpus_expected", "", "GPUs that the config declares, else the most that were seen.", "config")
+_EXPECTED = _own.gauge(
+    "gpus_expected", "", "GPUs that the config declares, or that were seen, whichever are more.", "config"
+)
 _VISIBLE = _own.gauge("gpus_visible", "", "GPUs that the driver lists now.", "nvmlDeviceGetCount_v2")
 _RELEASED = _own.gauge("monitor_released", "", "1: every GPU handle is let go.", "/run/brctl/release")
 _CPU = _own.counter(
@@ -23,7 +25,9 @@ _CPU = _own.counter(
 _LATENESS = _own.gauge("monitor_tick_lateness_seconds", "seconds", "How late the last tick began.", "clock_gettime(2)")
 _TICKS = _own.counter("monitor_ticks_total", "", "Ticks so far.", "brctl")
 _SKIPPED = _own.counter("monitor_skipped_ticks_total", "", "Ticks left out, as the one before took too long.", "brctl")
-_SUCCESS = _own.gauge("monitor_collector_success", "", "1: its last run gave values.", "brctl", "collector")
+_SUCCESS = _own.gauge(
+    "monitor_collector_success", "", "1: its last run gave values; 0: it failed or hangs.", "brctl", "collector"
+)
 _DURATION = _own.gauge(
     "monitor_collector_duration_seconds", "seconds", "Of its last run; of GPUs the longest.", "brctl", "collector"
 )
@@ -41,6 +45,7 @@ class Clockwork:
 
 def block(
     now: float,
+    now_s: float,
     clockwork: Clockwork,
     units: Sequence[Unit],
     libraries: Sequence[LibraryLane],
@@ -69,8 +74,10 @@ def block(
     tell(_SKIPPED, clockwork.skipped)
     for name, of_it in _by_collector(units).items():
         answers = [unit.answer for unit in of_it if unit.answer]
+        late = any(unit.late(now_s) for unit in of_it)
+        if answers or late:
+            tell(_SUCCESS, float(not late and all(answer.error is None for answer in answers)), name)
         if answers:
-            tell(_SUCCESS, float(all(answer.error is None for answer in answers)), name)
             tell(_DURATION, max(answer.took_s for answer in answers), name)
         tell(_TIMEOUTS, sum(unit.timeouts for unit in of_it), name)
     return Block(SAMPLER, (), tuple(found), tuple(found.values()), State.MEASURED, now)

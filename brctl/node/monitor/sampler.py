@@ -130,8 +130,8 @@ class Sampler:
     def _blocks(self, began_s: float) -> Tuple[Block, ...]:
         now, now_s = time.time(), time.monotonic()
         units = [lane.unit for lane in self._of_host] + [unit for gpu in self._gpus() for unit in gpu.units]
-        blocks = (unit.block(now, now_s, began_s) for unit in units)
-        of_itself = own.block(now, self._clockwork, units, self._libraries, self._released, self._expected)
+        blocks = [unit.block(now, now_s, began_s) for unit in units]
+        of_itself = own.block(now, now_s, self._clockwork, units, self._libraries, self._released, self._expected)
         return (of_itself, *(block for block in blocks if block))
 
     def _news(self) -> Iterator[str]:

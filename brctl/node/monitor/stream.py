@@ -22,7 +22,7 @@ from math import isfinite
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..alert_facts import ActionRecord
-from ..codec import InvalidReportError, decode, encode
+from ..codec import InvalidReportError, decode, encode, sound
 from ..report import Report, Sample, Series, State
 
 Slot = Tuple[str, Tuple[str, ...]]
@@ -193,7 +193,7 @@ class Follower:
             raise InvalidReportError("no tick: {}: {}".format(type(error).__name__, error)) from None
         samples = tuple(chain.from_iterable(block.samples for block in self._blocks.values()))
         _demand(len(samples) <= MOST_SAMPLES, "{} samples".format(len(samples)))
-        return self._head._replace(time=float(at), samples=samples, notes=tuple(notes), actions=done)
+        return self._head._replace(time=float(at), samples=samples, notes=tuple(map(sound, notes)), actions=done)
 
     def _add(self, at: float, number: int, ms: int, state: int, slots: List[Any], values: List[Any]) -> None:
         _demand(type(number) is int and len(slots) == len(values), "no new block")
@@ -206,7 +206,7 @@ class Follower:
         series = self._head.series[place]
         fit = len(labels) == len(series.labels) and all(type(one) is str and len(one) <= MOST_LABEL for one in labels)
         _demand(fit, "no labels of {}".format(series.name))
-        return series.name, labels
+        return series.name, tuple(map(sound, labels))
 
     def _change(
         self, at: float, number: int, ms: int, state: Optional[int] = None, steps: Sequence[int] = (),

@@ -74,14 +74,19 @@ class Unit:
         if self.due_s <= now_s:
             self.due_s = now_s + self.every_s
 
+    def late(self, now_s: float) -> bool:
+        """Whether it has been at its run for longer than is waited for."""
+        since_s, answer = self.asked_s, self.answer
+        if since_s is None or (answer is not None and answer.at_s >= since_s):
+            return False
+        return since_s + PATIENCE_S <= now_s
+
     def block(self, now: float, now_s: float, began_s: float) -> Optional[Block]:
         """What there is to tell in the tick that began at `began_s`, at this moment; None: nothing. A value that is too
         old, as its lane hangs in another unit, is none."""
-        answer, since_s = self.answer, self.asked_s
-        waiting = since_s is not None and (answer is None or answer.at_s < since_s)
-        late = waiting and (since_s or 0.0) + PATIENCE_S <= now_s
-        if late and self._counted_s != since_s:
-            self._counted_s = since_s
+        answer, late = self.answer, self.late(now_s)
+        if late and self._counted_s != self.asked_s:
+            self._counted_s = self.asked_s
             self.timeouts += 1
         failed = answer is None or answer.error is not None
         if late or failed or self.due_s + PATIENCE_S < began_s:

@@ -1,5 +1,6 @@
 """Errors of the host's memory, counted since the boot."""
 
+import time
 from typing import List, Optional, Tuple
 
 from ..facts import MemoryController
@@ -15,5 +16,5 @@ def read(host: Host) -> Optional[Tuple[MemoryController, ...]]:
         folder = "{}/{}/".format(_CONTROLLERS, name)
         corrected, uncorrected = (host.read(folder + counter) for counter in ("ce_count", "ue_count"))
         if name.startswith("mc") and corrected and uncorrected:
-            found.append(MemoryController(name, int(corrected), int(uncorrected)))
+            found.append(MemoryController(name, int(corrected), int(uncorrected), time.monotonic()))
     return tuple(found) or None

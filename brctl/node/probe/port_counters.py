@@ -6,7 +6,7 @@ from functools import partial
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..facts import Counter, PortCounters
-from ..host import Host
+from ..host import Host, if_valid
 from .pci import function_above, read_physical_function
 from .rows import Reading, Row, collected, run_groups
 
@@ -150,10 +150,5 @@ def _read(host: Host, folder: str, names: Sequence[str]) -> Iterator[Counter]:
 
 
 def read_counter(host: Host, path: str) -> Optional[int]:
-    """None where there is none: no file, or one that the driver does not serve."""
-    try:
-        return parse_counter(host.reread(path) or "")
-    except PermissionError:
-        raise
-    except OSError:  # EINVAL, EOPNOTSUPP: this counter is none of this port's
-        return None
+    """None where there is none: no file, or one that the driver does not serve. Raises OSError."""
+    return parse_counter(if_valid(host.reread, path) or "")

@@ -6,6 +6,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..facts import Inventory
 from ..host import Host, detached
+from ..host.members import of_ids
 from ..report import Change, Outcome, Transaction
 from ..request import Request
 from . import Step, Write, engine, journal, management, step_name
@@ -176,7 +177,8 @@ class _Run:
             if step.boot and step.change.setting in broken and step_name(step.change) not in self._failed:
                 why = "not made to last, as {} failed".format(broken[step.change.setting])
                 self._fail(step, Outcome.NOT_ATTEMPTED, why)
-        names = [setting.id for setting in engine.chosen(self._request.tune.settings) if setting.id not in broken]
+        chosen = of_ids(engine.registry(), self._request.tune.settings)
+        names = [setting.id for setting in chosen if setting.id not in broken]
         if not names:
             return
         tune = self._request.tune._replace(settings=tuple(names))

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host
-from ..host.members import members
+from ..host.members import members, of_ids
 from ..report import HOST, Change, Outcome
 from ..request import Request
 from . import Scene, Setting, Step, Write, journal, settings, targets
@@ -18,11 +18,6 @@ def registry() -> Tuple[Setting, ...]:
     """All Settings in the order in which they are made: the SETTING of every module in settings/."""
     found: List[Setting] = members(settings, "SETTING")
     return tuple(sorted(found, key=lambda setting: (setting.order, setting.id)))
-
-
-def chosen(names: Sequence[str]) -> Tuple[Setting, ...]:
-    """Those of these ids, all where there is none."""
-    return tuple(setting for setting in registry() if not names or setting.id in names)
 
 
 class Plan(NamedTuple):
@@ -50,7 +45,7 @@ def plan(host: Host, seen: Inventory, request: Request) -> Plan:
     scene = Scene(foreseen, seen, tune.wanted, request.expected, tune.persist, request.comm)
     steps: List[Step] = []
     hindrances: Dict[str, Optional[str]] = {}
-    for setting in chosen(tune.settings):
+    for setting in of_ids(registry(), tune.settings):
         shared: Dict[int, Tuple[Write, ...]] = {}
         for step in _planned(setting, scene):
             # Steps that share their boot writes, as GPUs do, need them alike: not the first of them alone.

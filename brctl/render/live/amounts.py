@@ -1,4 +1,5 @@
-"""Numbers with their units, in few letters; `-` is not there, `?` could not be read now."""
+"""Numbers with their units, in few letters. `missing` stands for one that there is not: `-` is not there, `?` could not
+be read now."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ _DECIMAL = ("", "k", "M", "G", "T", "P")
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-def percent(share: float | None) -> str:
-    return "-" if share is None else f"{share * 100:.0f}%"
+def percent(share: float | None, missing: str = "-") -> str:
+    return missing if share is None else f"{share * 100:.0f}%"
 
 
-def rate(per_s: float | None) -> str:
+def rate(per_s: float | None, missing: str = "-") -> str:
     """`12.4 GB/s`"""
-    return "-" if per_s is None else f"{decimal(per_s)}B/s"
+    return missing if per_s is None else f"{decimal(per_s)}B/s"
 
 
 def decimal(value: float) -> str:
@@ -22,31 +23,31 @@ def decimal(value: float) -> str:
     return _scaled(value, 1000, _DECIMAL)
 
 
-def size(value: float | None) -> str:
+def size(value: float | None, missing: str = "-") -> str:
     """`61.2 GiB`"""
-    return "-" if value is None else _scaled(value, 1024, _BINARY)
+    return missing if value is None else _scaled(value, 1024, _BINARY)
 
 
-def filled(used: float | None, total: float | None) -> str:
+def filled(used: float | None, total: float | None, missing: str = "-") -> str:
     """`61/80 GiB`"""
     if used is None or not total:
-        return size(used)
+        return size(used, missing)
     power = _power(total, 1024, len(_BINARY))
     return f"{used / 1024**power:.{0 if total / 1024**power >= 10 else 1}f}/{_scaled(total, 1024, _BINARY, 0)}"
 
 
-def watts(value: float | None) -> str:
+def watts(value: float | None, missing: str = "-") -> str:
     if value is None:
-        return "-"
+        return missing
     return f"{value / 1000:.1f} kW" if value >= 10_000 else f"{value:.0f} W"
 
 
-def celsius(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}C"
+def celsius(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value:.0f}C"
 
 
-def hertz(value: float | None) -> str:
-    return "-" if value is None else f"{value / 1e6:.0f} MHz"
+def hertz(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value / 1e6:.0f} MHz"
 
 
 def lasting(seconds: float) -> str:
@@ -57,7 +58,7 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h"
 
 
-def missing(state: State | None) -> str:
+def absent(state: State | None) -> str:
     """What stands for a value that there is not."""
     return "?" if state in (State.STALE, State.TIMEOUT) else "-"
 

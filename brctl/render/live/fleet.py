@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from .gpus import (
     MARGIN,
     MEMORY_TOTAL,
     MEMORY_USED,
-    NEAR_CELSIUS,
     NIC,
     POWER,
     RELEASED,
@@ -30,6 +29,7 @@ from .gpus import (
 )
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
+from .marks import mark
 from .seen import Histories
 
 NODE_HISTORY = "node"
@@ -76,6 +76,8 @@ class Summary(NamedTuple):
     """Of all GPUs together."""
     uses: tuple[float, ...] = ()
     """Of each GPU that tells it."""
+    unread: frozenset[str] = frozenset()
+    """Series of which nothing is told, and would be if all GPUs could be read now."""
     released: bool = False
     """The GPUs are let go, and so nobody knows."""
 
@@ -103,6 +105,12 @@ class Plan:
                     values.append(sample.value)
         return found
 
+    def unread(self, samples: Sequence[Sample], names: Sequence[str]) -> Iterator[str]:
+        """Those of these Series of which a sample could not be read now. What they are of was found before."""
+        for name in names:
+            if any(amounts.absent(samples[place].state) == "?" for place, _ in self._places[name]):
+                yield name
+
     def _anew(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
         self._count, self._places = len(samples), {name: [] for name in _NEEDED}
         for place, sample in enumerate(samples):
@@ -114,6 +122,7 @@ class Plan:
         }
 
 
+_SHOWN = (UTILIZATION, MEMORY_USED, TEMPERATURE, POWER)
 _NEEDED = (UP, UTILIZATION, MEMORY_USED, MEMORY_TOTAL, TEMPERATURE, MARGIN, POWER, EXPECTED, VISIBLE, RELEASED, NIC)
 
 
@@ -124,6 +133,8 @@ def summary(report: Report, plan: Plan) -> Summary:
     found = plan.find(report.samples)
     up, uses = found[UP], found[UTILIZATION]
     used, total = found[MEMORY_USED], sum(found[MEMORY_TOTAL])
+    in_part = len(used) != len(found[MEMORY_TOTAL])  # which is not told
+    lacking = [name for name in _SHOWN if not found[name] or (name == MEMORY_USED and in_part)]
     released = any(found[RELEASED])
     more = 0 if released else _unlisted(found)
     return Summary(
@@ -133,11 +144,12 @@ def summary(report: Report, plan: Plan) -> Summary:
         up.count(0.0) + more,
         sum(uses) / len(uses) if uses else None,
         min(uses, default=None),
-        sum(used) / total if total and len(used) == len(found[MEMORY_TOTAL]) else None,
+        sum(used) / total if total and not in_part else None,
         max(found[TEMPERATURE], default=None),
         min(found[MARGIN], default=None),
         sum(found[POWER]) if found[POWER] else None,
         tuple(uses),
+        frozenset(plan.unread(report.samples, lacking)),
         released,
     )
 
@@ -237,8 +249,7 @@ def badness(it: Summary) -> float:
         return 3e6 if it.error.kind != STARTS else -1.0
     if it.down:
         return _ILL + it.down
-    near = it.margin is not None and it.margin < NEAR_CELSIUS
-    return (1e6 if near else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
+    return (1e6 if mark("gpu-hot", it.margin) else 0.0) + (it.temperature or 0.0) // _STEP_CELSIUS
 
 
 def _state(it: Summary) -> Cell:
@@ -256,14 +267,15 @@ def _cells(it: Summary, histories: Histories, ink: Ink) -> Row:
     if it.error:
         return [cell(it.node, bad), Cell("?", bad), usage(None, "?", ink), *[BLANK] * 5, _state(it)]
     history = histories.of((it.node, NODE_HISTORY))
+    use, memory, heat, power = ("?" if name in it.unread else "-" for name in _SHOWN)
     return [
         cell(it.node, bad),
         Cell(f"{it.gpus - it.down}/{it.gpus}", bad),
-        usage(it.use, "-", ink),
-        Cell(amounts.percent(it.least)),
+        usage(it.use, use, ink),
+        Cell(amounts.percent(it.least, use)),
         lambda width: [Cell(ink.history(history, width), "past")],
-        Cell(amounts.percent(it.memory)),
-        temperature(it.temperature, it.margin),
-        Cell(amounts.watts(it.power)),
+        Cell(amounts.percent(it.memory, memory)),
+        temperature(it.temperature, heat, it.margin),
+        Cell(amounts.watts(it.power, power)),
         _state(it),
     ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...node.monitor import UP
 from . import amounts
 from .ink import Cell, Column, Drawing, Ink, Line, Row, cell
 from .items import Item, Section
-from .seen import Histories, Labels, Node
+from .marks import mark
+from .seen import Histories, Labels, Node, Told, greatest, whole
 
 INFO = "brctl_gpu_info"
 UTILIZATION = "brctl_gpu_utilization_ratio"
@@ -21,11 +22,6 @@ SLOWED = "brctl_gpu_clocks_event_ratio"
 NVLINK = ("brctl_gpu_nvlink_transmit_bytes_per_second", "brctl_gpu_nvlink_receive_bytes_per_second")
 NIC = "brctl_gpu_nic_info"
 EXPECTED, VISIBLE, RELEASED = "brctl_gpus_expected", "brctl_gpus_visible", "brctl_monitor_released"
-
-NEAR_CELSIUS = 5
-"""Degrees left until the GPU slows down (NVML's T.Limit): fewer are told in yellow, none in red."""
-HOT_CELSIUS = 85
-"""Where a GPU does not tell how much is left: the temperature from which nvidia_gpu_exporter's own rule warns."""
 
 
 class Nic(NamedTuple):
@@ -77,14 +73,13 @@ def gpus(node: Node, histories: Histories, ink: Ink, reasons: Mapping[str, str])
     return Section("gpus", "GPUS", COLUMNS, items, SORTS, frozenset({"gpu"}))
 
 
-def traffic(node: Node, way: str, nic: Nic) -> float | None:
+def traffic(node: Node, way: str, nic: Nic) -> Told:
     """Bytes a second, `receive` or `transmit`: what the port counts for RDMA, or the interface for all else, whichever
     is more. Ethernet's interface does not see RDMA; InfiniBand's port sees all."""
-    rates = (
-        node.value(f"brctl_rdma_{way}_bytes_per_second", (nic.rdma, "1")),
-        node.value(f"brctl_network_{way}_bytes_per_second", (nic.interface,)),
-    )
-    return max((rate for rate in rates if rate is not None), default=None)
+    return greatest((
+        node.told(f"brctl_rdma_{way}_bytes_per_second", (nic.rdma, "1")),
+        node.told(f"brctl_network_{way}_bytes_per_second", (nic.interface,)),
+    ))  # fmt: skip
 
 
 def note(node: Node, histories: Histories) -> None:
@@ -119,16 +114,16 @@ def _cells(node: Node, labels: Labels, nic: Nic, histories: Histories, ink: Ink)
     history = histories.of((node.name, UTILIZATION, *labels))
     return [
         cell(labels[0]),
-        usage(node.value(UTILIZATION, labels), amounts.missing(node.state(UTILIZATION, labels)), ink),
+        usage(*node.told(UTILIZATION, labels), ink),
         lambda width: [Cell(ink.history(history, width), "past")],
         _memory(node, labels, ink),
-        temperature(node.value(TEMPERATURE, labels), node.value(MARGIN, labels)),
+        temperature(*node.told(TEMPERATURE, labels), node.value(MARGIN, labels)),
         Cell(_power(node, labels)),
-        Cell(amounts.hertz(node.value(CLOCK, (*labels, "sm")))),
+        Cell(amounts.hertz(*node.told(CLOCK, (*labels, "sm")))),
         cell(nic.interface or "-"),
-        Cell(amounts.rate(traffic(node, "receive", nic))),
-        Cell(amounts.rate(traffic(node, "transmit", nic))),
-        Cell(amounts.rate(_sum([node.value(name, labels) for name in NVLINK]))),
+        Cell(amounts.rate(*traffic(node, "receive", nic))),
+        Cell(amounts.rate(*traffic(node, "transmit", nic))),
+        Cell(amounts.rate(*whole([node.told(name, labels) for name in NVLINK]))),
         _slowed(node, labels),
     ]
 
@@ -143,20 +138,20 @@ def usage(share: float | None, missing: str, ink: Ink) -> Drawing:
     return draw
 
 
-def temperature(value: float | None, margin: float | None) -> Cell:
-    """Told by what is left until the GPU slows down, where it tells that."""
+def temperature(value: float | None, missing: str, margin: float | None) -> Cell:
+    """Told by what is left until the GPU slows down (NVML's T.Limit), where it tells that: at 0 it does."""
     if value is None:
-        return Cell("-", "dim")
+        return Cell(missing, "dim")
     if margin is not None:
-        style = "crit" if margin <= 0 else "warn" if margin < NEAR_CELSIUS else ""
+        style = "crit" if margin <= 0 else mark("gpu-hot", margin)
     else:
-        style = "warn" if value > HOT_CELSIUS else ""
+        style = mark("gpu-temperature", value)
     return Cell(amounts.celsius(value), style)
 
 
 def _memory(node: Node, labels: Labels, ink: Ink) -> Drawing:
-    used, total = node.value(MEMORY_USED, labels), node.value(MEMORY_TOTAL, labels)
-    text = amounts.filled(used, total)
+    (used, missing), total = node.told(MEMORY_USED, labels), node.value(MEMORY_TOTAL, labels)
+    text = amounts.filled(used, total, missing)
 
     def draw(width: int) -> Line:
         bar = width - 10
@@ -167,20 +162,16 @@ def _memory(node: Node, labels: Labels, ink: Ink) -> Drawing:
 
 
 def _power(node: Node, labels: Labels) -> str:
-    drawn, limit = node.value(POWER, labels), node.value(POWER_LIMIT, labels)
-    return amounts.watts(drawn) if drawn is None or limit is None else f"{drawn:.0f}/{limit:.0f} W"
+    (drawn, missing), limit = node.told(POWER, labels), node.value(POWER_LIMIT, labels)
+    return amounts.watts(drawn, missing) if drawn is None or limit is None else f"{drawn:.0f}/{limit:.0f} W"
 
 
 def _slowed(node: Node, labels: Labels) -> Cell:
     """What held the clocks down for most of the time, and how much of it."""
-    shares = {each[2]: node.value(SLOWED, each) or 0.0 for each in node.each(SLOWED) if each[:2] == labels}
-    worst = max(shares, key=lambda reason: shares[reason], default="")
-    if not worst or shares[worst] < 0.01:
-        return Cell("-", "dim")
-    return cell(f"{worst} {amounts.percent(shares[worst])}", "warn" if "thermal" in worst or "brake" in worst else "")
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    """None where any is: a part of the whole is not the whole."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    asked = {each[2]: node.told(SLOWED, each) for each in node.each(SLOWED) if each[:2] == labels}
+    share, missing = greatest(tuple(asked.values()))
+    if share is None or share < 0.01:
+        return Cell("-" if share is not None else missing, "dim")
+    worst = next(reason for reason, told in asked.items() if told.value == share)
+    rule = "gpu-slowed-by-heat" if "thermal" in worst else "gpu-power-brake" if "brake" in worst else None
+    return cell(f"{worst} {amounts.percent(share)}", mark(rule, share) if rule else "")

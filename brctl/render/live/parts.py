@@ -13,7 +13,8 @@ from . import amounts
 from .gpus import EXPECTED, NIC, POWER, RELEASED, UTILIZATION, VISIBLE, Nic, traffic, unlisted, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
-from .seen import Node
+from .marks import mark
+from .seen import Node, Told, greatest, total
 
 PROCESS = "brctl_gpu_process_memory_bytes"
 LOSS = "brctl_rdma_loss_ratio"
@@ -24,8 +25,6 @@ _NAME = 4
 _WAITING = 0.05
 """Share of the time from which it is worth a word that processes wait for something (PSI)."""
 _LEAST_TOLD = 1e-6  # 0.0001 %
-_LOSSY = 1e-4
-"""RoCE collapses far below 1 % of lost packets, as a lost one costs the whole window (go-back-N)."""
 
 
 def summary(node: Node) -> list[Line]:
@@ -149,7 +148,7 @@ def _indented(cells: Callable[[], Row], depth: int) -> Row:
 
 
 def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item:
-    memory = node.value(PROCESS, labels)
+    memory, missing = node.told(PROCESS, labels)
     pid, gpu, user, name = (label.get(key, "") for key in ("pid", "gpu", "user", "name"))
     known = name != "?"
     keys = (memory, _number(gpu), _number(pid), user, name)
@@ -157,7 +156,7 @@ def _process(node: Node, label: dict[str, str], labels: tuple[str, ...]) -> Item
         cell(pid, "" if known else "dim"),
         cell(gpu),
         cell(user),
-        Cell(amounts.size(memory)),
+        Cell(amounts.size(memory, missing)),
         cell(name) if known else Cell("? (ended, or in another PID namespace)", "dim"),
         cell(label.get("slurm_job") or "-"),
         cell(label.get("container") or "-"),
@@ -187,11 +186,18 @@ def _instances(node: Node, ink: Ink) -> Section:
 
 
 def _instance(node: Node, label: dict[str, str], labels: tuple[str, ...], ink: Ink) -> Item:
-    used, total = (node.value(f"brctl_gpu_instance_memory_{what}_bytes", labels) for what in ("used", "total"))
+    used, missing = node.told("brctl_gpu_instance_memory_used_bytes", labels)
+    total = node.value(_INSTANCE, labels)
     gpu, profile = label.get("gpu", ""), label.get("profile", "")
     place = f"{label.get('gpu_instance', '')}/{label.get('compute_instance', '')}"
     share = used / total if used is not None and total else None
-    row: Row = [cell(gpu), cell(place), cell(profile), usage(share, "-", ink), Cell(amounts.filled(used, total))]
+    row: Row = [
+        cell(gpu),
+        cell(place),
+        cell(profile),
+        usage(share, missing, ink),
+        Cell(amounts.filled(used, total, missing)),
+    ]
     return Item(f"{gpu}/{place}", (_number(gpu), share), f"gpu{gpu} {place} {profile}", lambda: row)
 
 
@@ -220,48 +226,46 @@ def _network(node: Node, ink: Ink) -> Section:
 
 def _interface(node: Node, nic: Nic, place: int, ink: Ink) -> Item:
     labels = (nic.interface,)
-    up, speed = node.value("brctl_network_up", labels), node.value(_SPEED, labels)
+    up, speed = node.value("brctl_network_up", labels), node.told(_SPEED, labels)
     received, sent = traffic(node, "receive", nic), traffic(node, "transmit", nic)
-    most = max((rate for rate in (received, sent) if rate is not None), default=None)
-    use = most / speed if most is not None and speed else None
-    loss, paused = node.value(LOSS, (nic.rdma, "1")), _paused(node, nic.interface)
-    drops = [node.value(f"brctl_network_{way}_drops_total", labels) for way in ("receive", "transmit")]
-    known = [drop for drop in drops if drop is not None]
+    most = greatest((received, sent))
+    use = most.value / speed.value if most.value is not None and speed.value else None
+    loss, paused = node.told(LOSS, (nic.rdma, "1")), _paused(node, nic.interface)
+    drops = total([node.told(f"brctl_network_{way}_drops_total", labels) for way in ("receive", "transmit")])
 
     def cells() -> Row:
         return [
             cell(nic.interface),
             _link(up, speed),
-            usage(use, "-", ink),
-            Cell(amounts.rate(received)),
-            Cell(amounts.rate(sent)),
-            Cell(_share(loss), "crit" if loss and loss > _LOSSY else ""),
-            Cell(_share(paused), "warn" if paused and paused > _WAITING else ""),
-            Cell(f"{sum(known):.0f}" if known else "-"),
+            usage(use, most.missing, ink),
+            Cell(amounts.rate(*received)),
+            Cell(amounts.rate(*sent)),
+            Cell(_share(*loss), mark("network-loss", loss.value)),
+            Cell(_share(*paused), mark("network-paused", paused.value)),
+            Cell(drops.missing if drops.value is None else f"{drops.value:.0f}"),
             cell(nic.rdma or "-"),
         ]
 
-    return Item(nic.interface, (float(place), use, received, sent, loss), " ".join(nic), cells)
+    return Item(nic.interface, (float(place), use, received.value, sent.value, loss.value), " ".join(nic), cells)
 
 
-def _link(up: float | None, speed: float | None) -> Cell:
+def _link(up: float | None, speed: Told) -> Cell:
     if up == 0:
         return Cell("down", "crit")
-    return Cell(f"{speed * 8 / 1e9:g} Gb/s" if speed else "-")
+    return Cell(f"{speed.value * 8 / 1e9:g} Gb/s" if speed.value else speed.missing)
 
 
-def _share(value: float | None) -> str:
+def _share(value: float | None, missing: str) -> str:
     """Small ones matter here."""
     if not value:
-        return "-" if value is None else "0%"
+        return missing if value is None else "0%"
     return f"{value * 100:.2g}%" if value >= _LEAST_TOLD else "<0.0001%"
 
 
-def _paused(node: Node, interface: str) -> float | None:
+def _paused(node: Node, interface: str) -> Told:
     """The greater part of the time in which it was told to be silent, or told its peer, of all priorities."""
     names = ("brctl_network_pause_received_ratio", "brctl_network_pause_sent_ratio")
-    shares = (node.value(name, labels) for name in names for labels in node.each(name) if labels[0] == interface)
-    return max((share for share in shares if share is not None), default=None)
+    return greatest([node.told(name, labels) for name in names for labels in node.each(name) if labels[0] == interface])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -284,19 +288,19 @@ def _disks(node: Node, ink: Ink) -> Section:
 
 def _disk(node: Node, name: str, place: int, ink: Ink) -> Item:
     labels = (name,)
-    busy = node.value("brctl_disk_busy_ratio", labels)
-    rates = [node.value(f"brctl_disk_{way}_bytes_per_second", labels) for way in ("read", "write")]
-    times = [node.value(f"brctl_disk_{way}_latency_seconds", labels) for way in ("read", "write")]
+    busy = node.told("brctl_disk_busy_ratio", labels)
+    rates = [node.told(f"brctl_disk_{way}_bytes_per_second", labels) for way in ("read", "write")]
+    times = [node.told(f"brctl_disk_{way}_latency_seconds", labels) for way in ("read", "write")]
 
     def cells() -> Row:
-        moved = [Cell(amounts.rate(rate)) for rate in rates]
-        return [cell(name), usage(busy, "-", ink), *moved, *[Cell(_ms(time)) for time in times]]
+        moved = [Cell(amounts.rate(*rate)) for rate in rates]
+        return [cell(name), usage(*busy, ink), *moved, *[Cell(_ms(*time)) for time in times]]
 
-    return Item(name, (float(place), busy, *rates), name, cells)
+    return Item(name, (float(place), busy.value, *[rate.value for rate in rates]), name, cells)
 
 
-def _ms(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds * 1000:.1f} ms"
+def _ms(seconds: float | None, missing: str) -> str:
+    return missing if seconds is None else f"{seconds * 1000:.1f} ms"
 
 
 def _space(node: Node, ink: Ink) -> Section:
@@ -314,8 +318,8 @@ def _space(node: Node, ink: Ink) -> Section:
 
 
 def _filesystem(node: Node, labels: tuple[str, ...], ink: Ink) -> Item:
-    size, available = (node.value(f"brctl_filesystem_{what}_bytes", labels) for what in ("size", "available"))
-    used = 1 - available / size if size and available is not None else None
-    sizes = [Cell(amounts.size(available)), Cell(amounts.size(size))]
-    row: Row = [cell(labels[0]), usage(used, "-", ink), *sizes, cell(labels[1])]
+    size, available = (node.told(f"brctl_filesystem_{what}_bytes", labels) for what in ("size", "available"))
+    used = 1 - available.value / size.value if size.value and available.value is not None else None
+    sizes = [Cell(amounts.size(*available)), Cell(amounts.size(*size))]
+    row: Row = [cell(labels[0]), usage(used, available.missing, ink), *sizes, cell(labels[1])]
     return Item(labels[0], (used, labels[0]), " ".join(labels), lambda: row)

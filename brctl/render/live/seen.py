@@ -4,12 +4,42 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ...node.report import Report, Sample, State
+from .amounts import absent
 
 HISTORY = 120
 """Ticks that are kept."""
 Labels = tuple[str, ...]
+
+
+class Told(NamedTuple):
+    """A value as the functions of amounts.py take it."""
+
+    value: float | None
+    missing: str
+    """What stands for it where it is None."""
+
+
+def greatest(each: Sequence[Told]) -> Told:
+    """Of those that are known."""
+    return Told(max((one.value for one in each if one.value is not None), default=None), _missing(each))
+
+
+def total(each: Sequence[Told]) -> Told:
+    """Of those that are known."""
+    known = [one.value for one in each if one.value is not None]
+    return Told(sum(known) if known else None, _missing(each))
+
+
+def whole(each: Sequence[Told]) -> Told:
+    """None where any is: a part of the whole is not the whole."""
+    return total(each) if all(one.value is not None for one in each) else Told(None, _missing(each))
+
+
+def _missing(each: Sequence[Told]) -> str:
+    return max((one.missing for one in each), default="-")  # `?` is the greater
 
 
 class Node:
@@ -33,6 +63,9 @@ class Node:
     def state(self, name: str, labels: Labels = ()) -> State | None:
         found = self._samples.get(name, {}).get(labels)
         return found.state if found else None
+
+    def told(self, name: str, labels: Labels = ()) -> Told:
+        return Told(self.value(name, labels), absent(self.state(name, labels)))
 
     def each(self, name: str) -> Iterator[Labels]:
         """The labels of all samples of a Series, in the order in which they came."""

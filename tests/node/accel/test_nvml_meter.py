@@ -138,3 +138,11 @@ def test_told_gpus_have_a_meter_too() -> None:
     assert set(meter.temperatures()) == set(meter.link_errors()) == {None}
     assert set(meter.activity()) == set(meter.traffic()) == {None}
     assert meter.profile() is meter.xids() is None
+
+
+def test_errors_of_links_of_version_5(dgx_h100_nvml: Plain, gpu: Board) -> None:
+    more = {"nvlink_recovery_errors": 2, "nvlink_crc_errors": 3, "nvlink_replay_errors": None}
+    dgx_h100_nvml["gpus"][0].update({"nvlink_version": "5.0", "nvlinks": 18, **more})
+    assert gpu(dgx_h100_nvml).meter().link_errors() == (None, 36, 54)
+    dgx_h100_nvml["gpus"][0].update({"nvlink_version": "4.0", "nvlink_replay_errors": 1})
+    assert gpu(dgx_h100_nvml).meter().link_errors() == (18, 36, 54)

@@ -8,6 +8,7 @@ import pytest
 
 from brctl.node.diagnose import Check, Earlier, engine
 from brctl.node.facts import Gpu, Inventory
+from brctl.node.host.members import of_ids
 from brctl.node.report import Status
 from brctl.node.request import Expected
 
@@ -75,6 +76,6 @@ def test_a_fault_of_which_anything_is_unknown(
 ) -> None:
     before, ill = three(well), later(three(with_values(0, **FAULTS[check])), 0.1)
     assert diagnosed(ill, before) == (check,)
-    alone = engine.named([check])
+    alone = of_ids(engine.registry(), [check])
     verdicts = {diagnosed(seen, before, alone) for seen in lacking(ill)}
     assert verdicts == {(check,), ()}, "what it rests on was among what was taken away"

@@ -71,3 +71,23 @@ def test_a_vgpu_host_has_as_many_gpus_as_boards(dgx: Inventory) -> None:
 
 def test_a_bus_that_is_not_known(dgx: Inventory) -> None:
     assert gpus.on_bus(dgx._replace(pci=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("used", "state", "fault", "works"),
+    [
+        (50, 0, None, True),
+        (50, 2, None, True),
+        (50, 3, None, False),
+        (50, None, None, False),
+        (49, 0, None, False),
+        (None, 0, None, False),
+        (50, 0, GpuFault("lost", "nvmlDeviceGetUUID", "GPU is lost"), False),
+    ],
+)
+def test_whether_it_works(well: Inventory, used: Any, state: Any, fault: Any, works: bool) -> None:
+    gpu = (well.gpus or ())[3]
+    assert gpu.telemetry
+    values = gpu.telemetry._replace(gpu_utilization_percent=used, performance_state=state)
+    assert gpus.works(gpu._replace(telemetry=values, fault=fault), 50) is works
+    assert gpus.works(gpu._replace(telemetry=None), 50) is False

@@ -3,7 +3,7 @@ from typing import Any, Callable
 import pytest
 
 from brctl.node.diagnose import Case, Earlier
-from brctl.node.diagnose.growth import Growth, growths, span
+from brctl.node.diagnose.growth import Growth, growths, span, sustained
 from brctl.node.facts import Gpu, GpuFault, Inventory
 from brctl.node.request import Expected
 
@@ -24,6 +24,12 @@ def test_against_each_earlier_look(
     assert found(now, well, later(now, -1)) == (Growth(300, 3.0, "look 0"), Growth(0, 1.0, "look 1"))
     assert found(now, well)[0].per_second == 100
     assert found(now, well)[0].text == "+300 in 3 s, since look 0"
+
+
+def test_what_comes_in_a_moment_is_no_rate() -> None:
+    assert Growth(10, 0.1, "").per_second == 100
+    assert [sustained(Growth(10, seconds, "")) for seconds in (0.1, 5.0)] == [10, 2]
+    assert [sustained(Growth(12, seconds, ""), 60) for seconds in (0.1, 120.0)] == [0.2, 0.1]
 
 
 def test_what_cannot_be_compared(well: Inventory, with_values: Callable[..., Inventory], later: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import Counter, Gid, Inventory, PortCounters
 from brctl.node.host.machine import Machine
+from brctl.node.host.members import of_ids
 from brctl.node.probe import port_counters, rdma
 from brctl.node.report import Finding, Status
 from brctl.node.request import Expected
@@ -102,7 +103,7 @@ def test_the_wrong_gid(dgx: Inventory) -> None:
     """NVIDIA/nccl 426 and 769, uccl 803: error 12, vendor error 129. The node is well, and says which index is right;
     an environment that names another is warned of."""
     seen = dgx._replace(rdma=tuple(port._replace(gids=GIDS) for port in dgx.rdma or ()))
-    (found,) = engine.run(seen, Expected(), (), engine.named(["rdma-gid"]))
+    (found,) = engine.run(seen, Expected(), (), of_ids(engine.registry(), ["rdma-gid"]))
     assert (found.status, found.summary) == (Status.PASS, "8 RoCE ports: GID 3 is RoCE v2, routed")
     assert told(seen) == {}
 

@@ -5,10 +5,11 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
+from brctl.node.deadline import HungError
 from brctl.node.diagnose import pair
 from brctl.node.facts import Gid, Inventory
 from brctl.node.host import Completed
-from brctl.node.report import PairSeen
+from brctl.node.report import NodeError, PairSeen
 from brctl.node.request import Expected, PairEnd, Request
 
 NONCE = "00" * 16
@@ -84,6 +85,12 @@ def test_rdma_where_both_ends_have_it() -> None:
         ({"iperf3": SPEED, "ib_write_lat": Completed(1, "", "a\nno device\n")}, "ib_write_lat: no device"),
         ({"iperf3": SPEED, "ib_write_lat": Completed(3, "", "")}, "ib_write_lat: it ended with 3"),
         ({"iperf3": SPEED, "ib_write_lat": OSError("it hangs")}, "ib_write_lat: it hangs"),
+        ({"iperf3": HungError("iperf3 --client", 5)}, "iperf3: iperf3 --client did not return within 5 s"),
+        (
+            {"iperf3": SPEED, "ib_write_lat": HungError("ib_write_lat -d", 5)},
+            "ib_write_lat: ib_write_lat -d did not return within 5 s",
+        ),
+        ({"iperf3": Completed(1, "", "no such option\n")}, "iperf3: no such option"),
         ({"iperf3": "nonsense"}, "iperf3 gave no JSON"),
         ({"iperf3": json.dumps({"error": "busy"})}, "iperf3: busy"),
         ({"iperf3": "{}"}, "iperf3 gave no figure"),
@@ -91,7 +98,7 @@ def test_rdma_where_both_ends_have_it() -> None:
 )
 def test_a_tools_fault_says_nothing_of_the_path(tools: Dict[str, Any], fault: str) -> None:
     seen = ask(Host(tools), peer="10.0.0.2", load_s=2.0, rdma="mlx5_3:1")
-    assert seen.connected
+    assert (seen.connected, seen.large_answered, seen.datagrams_returned) == (True, True, 1000)
     assert seen.tool_fault == fault
 
 
@@ -133,6 +140,20 @@ def test_a_server_that_is_not_there_yet_is_waited_for(monkeypatch: pytest.Monkey
 def test_collectives_where_there_are_several_gpus(gpus: int, tools: Any, printed: Any, notes: Any) -> None:
     report = pair.answer(Host(tools, gpus), Request("n1", "collective"))  # type: ignore[arg-type]
     assert (report.collective, report.notes) == (printed, notes)
+
+
+def test_a_collective_that_hangs_is_no_answer() -> None:
+    host = Host({"all_reduce_perf": HungError("all_reduce_perf -g 8", 120)}, gpus=8)
+    (error,) = pair.answer(host, Request("n1", "collective")).errors  # type: ignore[arg-type]
+    assert error == NodeError("hung", "all_reduce_perf -g 8 did not return within 120 s")
+
+
+def test_a_long_report_of_iperf3_is_read_whole() -> None:
+    long = json.dumps({"intervals": "x" * 2 * pair.MOST_PRINTED, **json.loads(SPEED)})
+    host = Host({"iperf3": long, "ib_write_lat": "y" * 2 * pair.MOST_PRINTED, "ib_write_bw": "bw"})
+    seen = ask(host, peer="10.0.0.2", load_s=2.0, rdma="mlx5_3:1")
+    assert (seen.sent_bits_per_s, seen.tool_fault) == (9e9, None)
+    assert len(seen.rdma_latency or "") == pair.MOST_PRINTED
 
 
 def test_the_ends_of_a_node(dgx: Inventory) -> None:

@@ -135,6 +135,23 @@ def test_what_never_comes_back_ends_after_a_day() -> None:
     assert events[1].evidence.endswith("has had no value for a day")
 
 
+@pytest.mark.parametrize("state", [State.STALE, State.TIMEOUT])
+def test_what_is_there_and_cannot_be_read_ends_after_a_day_once(state: State) -> None:
+    """Its samples go on coming: it is not gone, and is told no more often for that."""
+    run = _Run(HOT)
+    run.feed([90, 90, 90])
+    events: List[Event] = []
+    for _ in range(30):
+        unread = Sample(HEAT.name, GPU3, None, state, 1002.0)
+        run.alerts, found = evaluate([run.rule], run.alerts, "n", [HEAT], [unread], run.now)
+        events += found
+        run.now += 3600
+    assert [event.what for event in events] == [Happening.MISSING, Happening.RESOLVED]
+    assert run.phase() is Phase.INACTIVE
+    assert run.feed([90, 90]) == []
+    assert [event.what for event in run.feed([90])] == [Happening.FIRED], "it begins anew"
+
+
 def test_a_pending_alert_without_values_begins_anew() -> None:
     run = _Run(HOT)
     run.feed([90, 90])
@@ -161,6 +178,47 @@ def test_a_restart_keeps_state() -> None:
     run.feed([90, 90])
     run.alerts = tuple(loads(Alert, dumps(alert)) for alert in run.alerts)
     assert [event.what for event in run.feed([90])] == [Happening.FIRED]
+
+
+UP = Series("brctl_gpu_up", "", "gauge", ("gpu", "uuid"), "", "", "sampler")
+DOWN = Rule("gpu-down", UP.name, "<", 1)
+
+
+class _Gpus:
+    """Feeds brctl_gpu_up of many GPUs, by index and UUID."""
+
+    def __init__(self) -> None:
+        self.alerts: Tuple[Alert, ...] = ()
+        self.now = 1000.0
+
+    def feed(self, *up: Tuple[str, str, float]) -> List[Tuple[Happening, str, str]]:
+        self.now += 1
+        samples = [_sample(value, self.now, UP.name, (gpu, uuid)) for gpu, uuid, value in up]
+        self.alerts, events = evaluate([DOWN], self.alerts, "n", [UP], samples, self.now)
+        return [(it.what, it.alert.label("gpu") or "", it.alert.label("uuid") or "") for it in events]
+
+
+def test_a_gpu_that_was_lost_at_the_start_is_over_when_it_answers() -> None:
+    run = _Gpus()
+    assert run.feed(("3", "", 0), ("4", "", 0), ("5", "", 1)) == [
+        (Happening.FIRED, "3", ""), (Happening.FIRED, "4", ""),
+    ]  # fmt: skip
+    assert run.feed(("3", "GPU-3", 1), ("4", "", 0), ("5", "GPU-5", 1)) == [(Happening.RESOLVED, "3", "")]
+    assert [alert.label("uuid") for alert in run.alerts] == ["GPU-3", "", "GPU-5"]
+    assert run.feed(("3", "GPU-3", 0), ("4", "GPU-4", 0), ("5", "GPU-5", 1)) == [
+        (Happening.FIRED, "3", "GPU-3"), (Happening.FIRED, "4", "GPU-4"), (Happening.RESOLVED, "4", ""),
+    ]  # fmt: skip
+
+
+def test_a_gpu_that_is_lost_when_the_sampler_starts_anew_is_the_one_of_before() -> None:
+    run = _Gpus()
+    assert run.feed(("3", "GPU-3", 0), ("4", "GPU-4", 1)) == [(Happening.FIRED, "3", "GPU-3")]
+    assert run.feed(("3", "", 0), ("4", "", 0)) == [(Happening.FIRED, "4", "GPU-4")]
+    assert run.feed(("3", "", 0), ("4", "", 0)) == []
+    assert run.feed(("3", "GPU-3", 1), ("4", "GPU-4", 1)) == [
+        (Happening.RESOLVED, "3", "GPU-3"), (Happening.RESOLVED, "4", "GPU-4"),
+    ]  # fmt: skip
+    assert len(run.alerts) == 2
 
 
 def test_a_rule_that_is_asked_for_no_more() -> None:
@@ -195,6 +253,27 @@ def test_a_counter_that_never_rests_is_bounded() -> None:
     run = _Run(Rule("ecc", COUNT.name, ">=", 1, "increase", 1e9), COUNT)
     run.feed(list(range(400)))
     assert len(run.alerts[0].points) == 256
+
+
+def test_a_counter_that_never_rests_is_counted_through_its_window() -> None:
+    run = _Run(Rule("ecc", COUNT.name, ">", 300, "increase", 600), COUNT)
+    events = run.feed(list(range(302)))
+    assert [(event.what, event.alert.value) for event in events] == [(Happening.FIRED, 301)]
+    run.feed(list(range(302, 600)))
+    assert run.alerts[0].value == 599
+    for number in range(600, 800):
+        run.feed([number])
+        assert 600 <= (run.alerts[0].value or 0) <= 600 * 1.01
+    assert len(run.alerts[0].points) <= 256
+
+
+def test_what_a_counter_grew_before_and_after_it_was_reset_is_kept() -> None:
+    run = _Run(Rule("ecc", COUNT.name, ">=", 1, "increase", 1e9), COUNT)
+    run.feed([*range(1000, 1300), *range(5, 200)])
+    assert run.alerts[0].value == 299 + 199
+    always = _Run(Rule("ecc", COUNT.name, ">=", 1, "increase", 1e9), COUNT)
+    always.feed([2, 1] * 300)
+    assert (len(always.alerts[0].points), always.alerts[0].value) == (256, 255)
 
 
 LINK = Series("brctl_network_up", "", "gauge", ("interface",), "", "", "network-links")

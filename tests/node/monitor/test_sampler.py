@@ -171,9 +171,23 @@ def test_what_hangs_is_timed_out_at_once_and_delays_nobody() -> None:
     assert time.monotonic() - began < 4
     assert [value(tick, "hangs") for tick in ticks] == [1, State.TIMEOUT, State.TIMEOUT]
     assert [value(tick, "lives") for tick in ticks] == [7, 7, 7]
-    assert value(ticks[2], "monitor_collector_timeouts_total", "hangs") == 1, "it hangs once"
+    timeouts = [value(tick, "monitor_collector_timeouts_total", "hangs") for tick in ticks]
+    assert timeouts == [0, 1, 1], "it hangs once"
+    assert [value(tick, "monitor_collector_success", "hangs") for tick in ticks] == [1, 0, 0]
+    assert [value(tick, "monitor_collector_success", "lives") for tick in ticks] == [1, 1, 1]
     hold.set()
     wait_for(lambda: value(samples.tick(first=False), "hangs") == 2)
+
+
+def test_what_hangs_from_its_first_run_has_no_success() -> None:
+    hold = threading.Event()
+    samples = sampler(Host(), of_host("hangs", lambda: float(hold.wait(5))))
+    samples._start(samples._of_host)
+    first, second = (samples.tick(first=False, most_s=0.1) for _ in range(2))
+    assert [value(tick, "monitor_collector_success", "hangs") for tick in (first, second)] == [0, 0]
+    assert value(second, "monitor_collector_duration_seconds", "hangs") is None
+    hold.set()
+    wait_for(lambda: value(samples.tick(first=False), "monitor_collector_success", "hangs") == 1)
 
 
 def test_a_lane_that_is_given_up_is_not_waited_for_again() -> None:
@@ -266,6 +280,7 @@ def test_a_gpu_that_hangs_costs_its_own_values() -> None:
     assert value(tick, "g", "0", "A") == value(tick, "gpu_up", "0", "A") == 1
     assert value(tick, "g", "1", "B") is State.TIMEOUT
     assert value(tick, "gpu_up", "1", "B") == 0
+    assert value(tick, "monitor_collector_success", "g") == 0
     assert value(tick, "lives") == 7
     library.gpus[1].hold = None
     hold.set()

@@ -112,6 +112,12 @@ def test_a_hostile_stream_is_refused(payload: bytes) -> None:
         follower.follow(payload)
 
 
+def test_half_a_letter_becomes_a_whole_one() -> None:
+    ticked = Follower(HEAD).follow(json.dumps([1, [], [[0, 0, 0, [[0, "\ud800"]], [1]]], [], ["\udfff!"]]).encode())
+    assert ticked.samples[0].labels == ("\ufffd",)
+    assert ticked.notes == ("\ufffd!",)
+
+
 def test_a_node_cannot_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MOST_SAMPLES", 5)
     follower = Follower(HEAD)

@@ -69,3 +69,15 @@ def test_what_may_not_be_read_is_told(machine: Any) -> None:
 
 def test_without_sys(machine: Any) -> None:
     assert port_counters.read(machine({})) is None
+
+
+def test_a_counter_that_fails_is_no_counter_that_is_absent(machine: Any) -> None:
+    path = "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error"
+    host = machine({path: {"errno": "EIO"}, "/sys/class/net/lo/mtu": "65536\n"})
+    with pytest.raises(OSError, match="Input/output error"):
+        read_counter(host, path)
+    reading = read(host)
+    assert reading is not None
+    (problem,) = reading.problems
+    assert (problem.reason, problem.subject) == ("error", "mlx5_0")
+    assert "Input/output error" in problem.message

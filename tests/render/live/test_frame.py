@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from brctl.node.report import Mock, NodeError, Report, State
 from brctl.render.live import fleet
 from brctl.render.live.frame import frame
-from brctl.render.live.ink import Ink
+from brctl.render.live.ink import Cell, Ink, Row
+from brctl.render.live.marks import mark
 from brctl.render.live.text import text
 from brctl.render.live.view import View, press
 from brctl.render.live.watch import Watch
@@ -32,6 +33,19 @@ def _lines(
 ) -> "list[str]":
     view = view or View()
     return [line.rstrip(" ─") for line in frame(watch.scene(view, pen, clock), view, width, height, pen).lines]
+
+
+def _cells(report: Report, pen: Ink, section: str, row: int) -> "list[Cell]":
+    """Of a table those that are words."""
+    scene = _watch([report]).scene(View(), pen, 1.0)
+    (found,) = [each for each in scene.sections if each.id == section]
+    return [cell for cell in found.items[row].cells() if isinstance(cell, Cell)]
+
+
+def _text(row: Row) -> "list[str]":
+    """What its cells say in words, without bars and histories."""
+    said = ["".join(part.text for part in (cell(5) if callable(cell) else [cell])).strip() for cell in row]
+    return [text for text in said if re.search(r"[\w?-]", text)]
 
 
 def _row(lines: "list[str]", start: str) -> str:
@@ -79,6 +93,53 @@ def test_what_was_not_measured_is_told_apart_from_what_there_is_not(made: Make, 
     assert _row(lines, "1").split()[2] == "-"
 
 
+def _unread(report: Report, state: State) -> Report:
+    """The same, and nothing but that there are GPUs, links and their names can be read."""
+    kept = ("brctl_gpu_up", "brctl_gpu_info", "brctl_gpu_nic_info", "brctl_network_receive_bytes_total")
+    samples = [one if one.series in kept else one._replace(value=None, state=state) for one in report.samples]
+    return report._replace(samples=tuple(samples))
+
+
+@pytest.mark.parametrize(
+    ("state", "letter"), [(State.STALE, "?"), (State.TIMEOUT, "?"), (State.UNSUPPORTED, "-")], ids=str
+)
+def test_no_cell_takes_what_cannot_be_read_for_what_there_is_not(
+    busy: Make, made: Make, pen: Ink, state: State, letter: str
+) -> None:
+    report = busy(1, **{
+        "gpu_clocks_event_ratio/0/GPU-0/sw_power_cap": 0.25, "rdma_receive_bytes_per_second/mlx5_0/1": 1e9,
+        "network_transmit_bytes_per_second/ens0np0": 5e6, "gpu_process_memory_bytes/0/GPU-0/77/python/ann////C/": 1e9,
+        "gpu_instance_memory_used_bytes/0/GPU-0/1/0/1g.10gb": 1e9, "network_receive_bytes_total/ens0np0": 1,
+        "gpu_instance_memory_total_bytes/0/GPU-0/1/0/1g.10gb": 1e10, "network_up/ens0np0": 1,
+        "network_speed_bytes_per_second/ens0np0": 5e10, "network_receive_drops_total/ens0np0": 3,
+        "network_pause_sent_ratio/ens0np0/3": 0.01, "rdma_loss_ratio/mlx5_0/1": 0.01,
+        "disk_read_bytes_total/nvme0n1": 1, "disk_busy_ratio/nvme0n1": 0.5, "disk_read_bytes_per_second/nvme0n1": 3e9,
+        "disk_write_bytes_per_second/nvme0n1": 3e9, "disk_read_latency_seconds/nvme0n1": 0.1,
+        "disk_write_latency_seconds/nvme0n1": 0.1, "filesystem_size_bytes/raid/ext4": 2.0**40,
+        "filesystem_available_bytes/raid/ext4": 2.0**40,
+    })  # fmt: skip
+    scene = _watch([_unread(report, state)]).scene(View(), pen, 1.0)
+    rows = {section.id: _text(section.items[0].cells()) for section in scene.sections if section.items}
+    assert rows.pop("gpus") == ["0", *[letter] * 5, "ens0np0", *[letter] * 4]
+    assert rows.pop("network") == ["ens0np0", *[letter] * 7, "mlx5_0"]
+    assert rows.pop("disks") == ["nvme0n1", *[letter] * 5]
+    assert rows.pop("processes")[3] == letter
+    assert rows.pop("instances")[3:] == [letter] * 2
+    if state is not State.UNSUPPORTED:  # a file system without a size is none
+        assert rows.pop("space") == ["raid", *[letter] * 3, "ext4"]
+    assert rows == {}
+    two = _watch([_unread(report, state), made({}, "gpu002")]).scene(View(), pen, 1.0)
+    (nodes,) = [section for section in two.sections if section.id == "nodes"]
+    assert _text(nodes.items[0].cells()) == ["gpu001", "1/1", *[letter] * 5, "ok"]
+    assert _text(nodes.items[1].cells()) == ["gpu002", "0/0", *["-"] * 5, "no GPU"]
+
+
+def test_the_memory_of_a_node_is_not_told_in_part(busy: Make, made: Make, pen: Ink) -> None:
+    report = busy(2, **{"gpu_memory_used_bytes/1/GPU-1": State.STALE})
+    scene = _watch([report, made({}, "gpu002")]).scene(View(), pen, 1.0)
+    assert _text(scene.sections[0].items[0].cells())[4] == "?"
+
+
 def test_a_zero_that_was_measured_is_a_zero(made: Make, gpu: Make, pen: Ink) -> None:
     assert "  0%" in _row(_lines(_watch([made(gpu(0, 0.0))]), pen, width=60), "0").replace(" 0%", "  0%")
 
@@ -86,13 +147,37 @@ def test_a_zero_that_was_measured_is_a_zero(made: Make, gpu: Make, pen: Ink) -> 
 @pytest.mark.parametrize(
     ("celsius", "margin", "style"),
     [(61.0, 26.0, ""), (83.0, 4.0, "warn"), (87.0, 0.0, "crit"), (86.0, State.UNSUPPORTED, "warn"),
-     (85.0, State.UNSUPPORTED, "")],
+     (85.0, State.UNSUPPORTED, "warn"), (84.0, State.UNSUPPORTED, "")],
 )  # fmt: skip
 def test_heat_is_told_by_what_is_left(celsius: float, margin: "float | State", style: str) -> None:
     from brctl.render.live.gpus import temperature
 
-    assert temperature(celsius, margin if isinstance(margin, float) else None).style == style
-    assert temperature(None, None).text == "-"
+    assert temperature(celsius, "-", margin if isinstance(margin, float) else None).style == style
+    assert temperature(None, "?", None).text == "?"
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "style"),
+    [("network-loss", 1e-5, "warn"), ("network-loss", 9e-6, ""), ("network-paused", 0.1, ""),
+     ("network-paused", 0.11, "warn"), ("gpu-power-brake", 0.02, "crit"), ("gpu-slowed-by-heat", 0.02, ""),
+     ("gpu-slowed-by-heat", 0.2, "warn"), ("gpu-hot", None, "")],
+)  # fmt: skip
+def test_a_value_is_marked_where_its_alert_begins(rule: str, value: "float | None", style: str) -> None:
+    assert mark(rule, value) == style
+
+
+def test_what_is_marked_in_the_tables(made: Make, busy: Make, pen: Ink) -> None:
+    report = made({
+        "network_receive_bytes_total/ens2": 1, "gpu_nic_info/0000:1b:00.0/ens2/mlx5_0/PIX": 1,
+        "rdma_loss_ratio/mlx5_0/1": 5e-5, "network_pause_received_ratio/ens2/3": 0.07,
+    })  # fmt: skip
+    assert {cell.text: cell.style for cell in _cells(report, pen, "network", 0)}.items() >= {
+        ("0.005%", "warn"), ("7%", ""),
+    }  # fmt: skip
+    slowed = busy(1, **{"gpu_clocks_event_ratio/0/GPU-0/hw_power_brake_slowdown": 0.02})
+    assert _cells(slowed, pen, "gpus", 0)[-1].style == "crit"
+    capped = busy(1, **{"gpu_clocks_event_ratio/0/GPU-0/sw_power_cap": 0.9})
+    assert _cells(capped, pen, "gpus", 0)[-1].style == ""
 
 
 def test_when_no_tick_comes_no_old_value_is_shown(busy: Make, pen: Ink) -> None:
@@ -136,7 +221,7 @@ def test_the_other_tables(made: Make, pen: Ink) -> None:
     assert _row(lines, "ens10") == "ens10 down ··········· - - - - - - -"
     first = [line.split()[0] for line in lines if line]
     assert first.index("ens2") < first.index("ens10")
-    assert _row(lines, "nvme0n1") == "nvme0n1 ━━━━━╸───── 50% 3.0 GB/s - 0.2 ms -"
+    assert _row(lines, "nvme0n1") == "nvme0n1 ━━━━━╸───── 50% 3.0 GB/s ? 0.2 ms -"
     assert _row(lines, "/raid") == "/raid ━━━━━━━━─── 75% 1.0 TiB 4.0 TiB ext4"
     assert "/proc" not in "".join(lines)
 

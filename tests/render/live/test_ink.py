@@ -111,10 +111,10 @@ def test_joined() -> None:
         (amounts.lasting(12.3), "12 s"),
         (amounts.lasting(180), "3 min"),
         (amounts.lasting(7200), "2 h"),
-        (amounts.missing(State.STALE), "?"),
-        (amounts.missing(State.TIMEOUT), "?"),
-        (amounts.missing(State.UNSUPPORTED), "-"),
-        (amounts.missing(None), "-"),
+        (amounts.absent(State.STALE), "?"),
+        (amounts.absent(State.TIMEOUT), "?"),
+        (amounts.absent(State.UNSUPPORTED), "-"),
+        (amounts.absent(None), "-"),
     ],
 )
 def test_amounts(said: str, words: str) -> None:

@@ -8,8 +8,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
-from ...siblings import middle
-from .. import Case, Check, Threshold
+from ...siblings import median
+from .. import Case, Check, Threshold, gpus
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL = "nvmlDeviceGetClockInfo(1)"
@@ -18,29 +18,29 @@ _REMEDY = (
     "see that no clocks are locked (nvidia-smi -q -d CLOCK; brctl tune apply --only gpu-clocks sets them anew); "
     "otherwise drain, reset the GPU, and measure it against a sibling"
 )
-_FASTEST = (0, 1, 2)
-"""Performance states that work is done in."""
 _FEWEST = 3
 """Of two that differ, nobody knows which is right."""
 
 
 def run(case: Case) -> Sequence[Finding]:
-    busy = [gpu for gpu in case.seen.gpus or () if _is_busy(gpu, case.thresholds["busy"])]
+    busy = [gpu for gpu in case.seen.gpus or () if gpus.works(gpu, case.thresholds["busy"])]
     usual = _usual(busy)
     return judge(
         CHECK, case, lambda gpu: _look(gpu, usual, case) if gpu in busy else None, "busy and fast", "of a load"
     )
 
 
-def _look(gpu: Gpu, usual: Dict[str, float], case: Case) -> Optional[Verdict]:
+def _look(gpu: Gpu, usual: Dict[Optional[str], float], case: Case) -> Optional[Verdict]:
     clock, most = _clock(gpu), gpu.limits.max_sm_clock_mhz if gpu.limits else None
     if clock is None:
         return None
     evidence: Tuple[Evidence, ...] = (Evidence("SM clock", "{} MHz".format(clock), _CALL),)
-    common = usual.get(_model(gpu))
+    common = usual.get(gpus.model(gpu))
     if common and clock < common * (1 - case.thresholds["below_siblings"] / 100):
-        evidence += (Evidence("busy siblings", "{:g} MHz".format(common), _CALL),)
-        return Verdict(Status.WARN, "busy at {} MHz, its siblings at {:g} MHz".format(clock, common), evidence, _REMEDY)
+        evidence += (Evidence("busy siblings", "{:.0f} MHz".format(common), _CALL),)
+        return Verdict(
+            Status.WARN, "busy at {} MHz, its siblings at {:.0f} MHz".format(clock, common), evidence, _REMEDY
+        )
     reasons = gpu.telemetry.clocks_event_reasons if gpu.telemetry else None
     if most and reasons == () and clock < most * case.thresholds["of_maximum"] / 100:
         evidence += (Evidence("highest", "{} MHz".format(most), _MOST), Evidence("reasons", "none", _REASONS))
@@ -48,28 +48,17 @@ def _look(gpu: Gpu, usual: Dict[str, float], case: Case) -> Optional[Verdict]:
     return WELL
 
 
-def _is_busy(gpu: Gpu, least: float) -> bool:
-    values = gpu.telemetry
-    if gpu.fault or values is None or values.gpu_utilization_percent is None:
-        return False
-    return values.gpu_utilization_percent >= least and values.performance_state in _FASTEST
-
-
-def _usual(busy: Sequence[Gpu]) -> Dict[str, float]:
-    clocks: Dict[str, List[int]] = {}
+def _usual(busy: Sequence[Gpu]) -> Dict[Optional[str], float]:
+    clocks: Dict[Optional[str], List[int]] = {}
     for gpu in busy:
         clock = _clock(gpu)
         if clock is not None:
-            clocks.setdefault(_model(gpu), []).append(clock)
-    return {model: middle(values) for model, values in clocks.items() if len(values) >= _FEWEST}
+            clocks.setdefault(gpus.model(gpu), []).append(clock)
+    return {model: median(values) for model, values in clocks.items() if len(values) >= _FEWEST}
 
 
 def _clock(gpu: Gpu) -> Optional[int]:
     return gpu.telemetry.sm_clock_mhz if gpu.telemetry else None
-
-
-def _model(gpu: Gpu) -> str:
-    return gpu.identity.name if gpu.identity else ""
 
 
 CHECK = Check(

@@ -9,12 +9,10 @@ from typing import Optional, Sequence
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
-from ..growth import growths
+from ..growth import growths, sustained
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL = "nvmlDeviceGetTotalEccErrors(0, 0)"
-_LEAST = 2
-"""Errors: a single one is no rate."""
 _REMEDY = "drain the node, reset the GPU, and watch the rate; have the GPU replaced if it comes back"
 
 
@@ -28,8 +26,8 @@ def _look(case: Case, gpu: Gpu, limit: float) -> Optional[Verdict]:
     found = growths(case, gpu, _count)
     if not found:
         return None
-    worst = max(found, key=lambda growth: growth.per_second)
-    if worst.per_second < limit or worst.amount < _LEAST:
+    worst = max(found, key=sustained)
+    if sustained(worst) < limit:
         return WELL
     evidence = (Evidence("corrected ECC errors", worst.text, _CALL),)
     return Verdict(Status.WARN, "{:.0f} corrected ECC errors a second".format(worst.per_second), evidence, _REMEDY)

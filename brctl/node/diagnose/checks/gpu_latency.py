@@ -9,7 +9,7 @@ from typing import Optional, Sequence
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
-from ...siblings import middle
+from ...siblings import median
 from .. import Case, Check, Threshold
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
@@ -23,7 +23,7 @@ _FEWEST = 3
 
 def run(case: Case) -> Sequence[Finding]:
     times = [taken for taken in map(_taken, case.seen.gpus or ()) if taken is not None]
-    usual = middle(times) if len(times) >= _FEWEST else None
+    usual = median(times) if len(times) >= _FEWEST else None
     return judge(CHECK, case, lambda gpu: _look(case, gpu, usual), "read without delay", "how long its calls take")
 
 

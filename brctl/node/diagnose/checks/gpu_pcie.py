@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ...facts import Gpu
 from ...report import Evidence, Finding, Status
-from .. import Case, Check, Threshold
+from .. import Case, Check, Threshold, gpus
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _WIDTH, _MOST = "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetMaxPcieLinkWidth"
@@ -19,29 +19,28 @@ _REMEDY = (
     "look for AER lines in the kernel log and at LnkSta of the port above (lspci -vv); drain, power-cycle cold, and "
     "reseat the board or riser if it stays so"
 )
-_FASTEST = (0, 1, 2)
 
 
 def run(case: Case) -> Sequence[Finding]:
-    widths: Dict[str, List[int]] = {}
+    widths: Dict[Optional[str], List[int]] = {}
     for gpu in case.seen.gpus or ():
         if not gpu.fault and gpu.pcie and gpu.pcie.width:
-            widths.setdefault(_model(gpu), []).append(gpu.pcie.width)
+            widths.setdefault(gpus.model(gpu), []).append(gpu.pcie.width)
     busy = case.thresholds["busy"]
     return judge(
         CHECK, case, lambda gpu: _look(gpu, widths, busy), "PCIe links as wide as they can be", "its PCIe link"
     )
 
 
-def _look(gpu: Gpu, widths: Dict[str, List[int]], busy: float) -> Optional[Verdict]:
+def _look(gpu: Gpu, widths: Dict[Optional[str], List[int]], busy: float) -> Optional[Verdict]:
     pcie = gpu.pcie
     if pcie is None or not pcie.width:
         return None
     if pcie.max_width and pcie.width < pcie.max_width:
-        verdict = _narrow(pcie.width, pcie.max_width, widths[_model(gpu)])
+        verdict = _narrow(pcie.width, pcie.max_width, widths[gpus.model(gpu)])
         if verdict:
             return verdict
-    if pcie.generation and pcie.max_generation and pcie.generation < pcie.max_generation and _works(gpu, busy):
+    if pcie.generation and pcie.max_generation and pcie.generation < pcie.max_generation and gpus.works(gpu, busy):
         text = "PCIe generation {} of {} under load".format(pcie.generation, pcie.max_generation)
         evidence = _pair(("generation", pcie.generation, _GENERATION), ("both ends can", pcie.max_generation, _NEWEST))
         return Verdict(Status.WARN, text, evidence, _REMEDY)
@@ -64,17 +63,6 @@ def _narrow(width: int, most: int, siblings: Sequence[int]) -> Optional[Verdict]
 
 def _pair(*values: Tuple[str, int, str]) -> Tuple[Evidence, ...]:
     return tuple(Evidence(what, str(value), source) for what, value, source in values)
-
-
-def _works(gpu: Gpu, busy: float) -> bool:
-    values = gpu.telemetry
-    if values is None or values.gpu_utilization_percent is None:
-        return False
-    return values.gpu_utilization_percent >= busy and values.performance_state in _FASTEST
-
-
-def _model(gpu: Gpu) -> str:
-    return gpu.identity.name if gpu.identity else ""
 
 
 CHECK = Check(

@@ -37,7 +37,7 @@ def _look(gpu: Gpu, usual: Dict[Optional[str], float], tolerance: float) -> Opti
         evidence += (Evidence("requested", "{:g} W".format(requested), _REQUESTED),)
         text = "{:g} W are enforced from outside, {:g} W requested".format(enforced, requested)
         return Verdict(Status.WARN, text, evidence, _BRAKE)
-    common = usual.get(_model(gpu))
+    common = usual.get(gpus.model(gpu))
     if common is not None and abs(enforced - common) > common * tolerance:
         evidence += (Evidence("most siblings", "{:g} W".format(common), _CALL),)
         return Verdict(
@@ -52,7 +52,7 @@ def _usual(known: Sequence[Gpu]) -> Dict[Optional[str], float]:
     for gpu in known:
         enforced = _limits(gpu)[0]
         if enforced is not None and not gpu.fault:
-            models.setdefault(_model(gpu), []).append((gpus.subject(gpu), enforced))
+            models.setdefault(gpus.model(gpu), []).append((gpus.subject(gpu), enforced))
     compared = {model: compare(values) for model, values in models.items()}
     return {model: found.common.value for model, found in compared.items() if found and found.common}
 
@@ -60,10 +60,6 @@ def _usual(known: Sequence[Gpu]) -> Dict[Optional[str], float]:
 def _limits(gpu: Gpu) -> Tuple[Optional[float], Optional[float]]:
     limits = gpu.limits
     return (limits.enforced_power_limit_watts, limits.power_limit_watts) if limits else (None, None)
-
-
-def _model(gpu: Gpu) -> Optional[str]:
-    return gpu.identity.name if gpu.identity else None
 
 
 CHECK = Check(

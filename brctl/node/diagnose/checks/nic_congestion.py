@@ -9,7 +9,8 @@ from typing import Optional, Sequence
 
 from ...report import Finding, Status
 from .. import Case, Check, Threshold
-from ..port_looks import Look, judge, per_second
+from ..growth import sustained
+from ..port_looks import Look, judge
 from ..verdicts import WELL, Verdict
 
 _MARKED = ("hw_counters/np_ecn_marked_roce_packets", "hw_counters/rx_ecn_marked_pkts")
@@ -31,7 +32,7 @@ def _look(look: Look, case: Case) -> Optional[Verdict]:
     if look.port.kind != "roce" or (marked is None and look.amount(*_HANDLED) is None):
         return None
     ignored = next((name for name in _IGNORED if name in look.grown), None)
-    if ignored and per_second(look.grown[ignored]) > case.thresholds["ignored"]:
+    if ignored and sustained(look.grown[ignored]) > case.thresholds["ignored"]:
         text = "congestion notifications are ignored: it does not slow down"
         return Verdict(Status.WARN, text, look.evidence(ignored, *_HANDLED), _ENABLE)
     if marked and marked > _LEAST and answered == 0:

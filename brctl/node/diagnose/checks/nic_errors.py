@@ -25,6 +25,7 @@ _LOSSES = (
         ("counters/link_error_recovery", "counters/local_link_integrity_errors",
          "counters/excessive_buffer_overrun_errors"),
         _CABLE,
+        least_s=60,
     ),
 )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """No port loses its link again and again.
 
 Losses are counted by the card (link_down_events_phy, link_downed) or, where it does not, by the kernel, which counts
-every loss and every return. They are judged by how many there would be in twelve hours; fewer are noted.
+every loss and every return. They are judged by how many came within twelve hours, and over a longer time by the mean
+of as many; fewer are noted.
 """
 
 from typing import Optional, Sequence
@@ -32,8 +33,7 @@ def _look(look: Look, most: float) -> Optional[Verdict]:
     losses = max(look.grown[name].amount / (2 if name == _CHANGES else 1) for name in names)
     if losses < 1:
         return WELL
-    seconds = look.grown[names[0]].seconds
-    often = losses * _SPAN_S / seconds >= most
+    often = losses >= most * max(1.0, look.grown[names[0]].seconds / _SPAN_S)
     text = "its link was lost {:.0f} time{} since {}".format(losses, "" if losses < 2 else "s", look.since)
     return Verdict(Status.WARN if often else Status.INFO, text, look.evidence(*names), _REMEDY if often else None)
 

@@ -9,8 +9,9 @@ from typing import Iterator, Optional, Sequence
 from ...facts import LinkSettings
 from ...report import Evidence, Finding, Status
 from .. import Case, Check, Threshold
+from ..growth import sustained
 from ..link_parts import Told, compared, settings_of
-from ..port_looks import Look, looks, per_second
+from ..port_looks import Look, looks
 
 _DROPS = ("rx_out_of_buffer", "statistics/rx_missed_errors")
 _REMEDY = "`ethtool -G PORT rx N`, and at boot; N up to the maximum of `ethtool -g`"
@@ -41,7 +42,7 @@ def _short(case: Case, told: Told, mine: Sequence[Look]) -> Iterator[Finding]:
 
 
 def _drops(look: Look) -> float:
-    return max((per_second(look.grown[name]) for name in _DROPS if name in look.grown), default=0.0)
+    return max((sustained(look.grown[name]) for name in _DROPS if name in look.grown), default=0.0)
 
 
 CHECK = Check(

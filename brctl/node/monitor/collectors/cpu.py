@@ -3,6 +3,7 @@
 from typing import Dict, List, Optional, Tuple
 
 from ...host import Host
+from ...probe.cpu import parse_cpulist
 from ...report import Series
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
@@ -41,12 +42,6 @@ def parse(text: str) -> Dict[str, List[int]]:
     return {row[0]: [int(number) for number in row[1 : 1 + _COUNTED]] for row in rows}
 
 
-def cpus(text: str) -> Tuple[int, ...]:
-    """Of a cpulist: `0-2,8` is 0, 1, 2 and 8."""
-    ranges = (part.partition("-") for part in text.strip().split(",") if part)
-    return tuple(cpu for first, _, last in ranges for cpu in range(int(first), int(last or first) + 1))
-
-
 def _share(previous: Previous, series: Series, ticks: Optional[List[int]], labels: Tuple[str, ...]) -> Readings:
     if not ticks:
         return
@@ -59,9 +54,9 @@ def _share(previous: Previous, series: Series, ticks: Optional[List[int]], label
 def _nodes(host: Host) -> Dict[str, List[str]]:
     """The names of the CPUs of each NUMA node."""
     found: Dict[str, List[str]] = {}
-    for node in cpus(host.reread(_NODES + "/online") or ""):
+    for node in parse_cpulist(host.reread(_NODES + "/online") or ""):
         text = host.reread("{}/node{}/cpulist".format(_NODES, node)) or ""
-        found[str(node)] = ["cpu{}".format(cpu) for cpu in cpus(text)]
+        found[str(node)] = ["cpu{}".format(cpu) for cpu in parse_cpulist(text)]
     return found
 
 

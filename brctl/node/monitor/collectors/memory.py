@@ -4,9 +4,9 @@ import re
 from typing import Dict
 
 from ...host import Host
+from ...probe.cpu import parse_cpulist
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
-from .cpu import cpus
 
 _FILE, _NODES = "/proc/meminfo", "/sys/devices/system/node"
 _made = Kind("memory")
@@ -34,7 +34,7 @@ def run(host: Host, _: Previous) -> Readings:
         yield Reading(series, seen.get(name))
     kills = _KILLS.search(host.reread("/proc/vmstat") or "")
     yield Reading(_OOM, int(kills.group(1)) if kills else None)
-    for node in cpus(host.reread(_NODES + "/online") or ""):
+    for node in parse_cpulist(host.reread(_NODES + "/online") or ""):
         of_node = parse(host.reread("{}/node{}/meminfo".format(_NODES, node)) or "")
         yield Reading(_NODE_TOTAL, of_node.get("MemTotal"), (str(node),))
         yield Reading(_NODE_FREE, of_node.get("MemFree"), (str(node),))

@@ -12,7 +12,7 @@ from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
 _FILE = "/proc/net/dev"
-_LEFT_OUT = ("veth", "lo", "cali", "lxc", "docker")
+_LOOPBACK, _LEFT_OUT = "lo", ("veth", "cali", "lxc", "docker")
 _made = Kind("network", ("interface",))
 _COUNTERS = {
     place: _made.counter("network_{}_total".format(name), unit, text, _FILE)
@@ -48,10 +48,10 @@ def parse(text: str) -> Dict[str, List[int]]:
     """The sixteen counters of each interface that is told."""
     found: Dict[str, List[int]] = {}
     for line in text.splitlines()[2:]:
-        name, _, numbers = line.partition(":")
+        name, _, numbers = line.strip().partition(":")
         values = [int(number) for number in numbers.split()]
-        if len(values) >= 16 and not name.strip().startswith(_LEFT_OUT):
-            found[name.strip()] = values
+        if len(values) >= 16 and name != _LOOPBACK and not name.startswith(_LEFT_OUT):
+            found[name] = values
     return found
 
 

@@ -24,7 +24,7 @@ _UID = re.compile(r"^Uid:\s+(\d+)", re.MULTILINE)
 _USER = re.compile(r"^([^:\n]*):[^:\n]*:(\d+):", re.MULTILINE)
 _CONTAINER = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
 """Docker, containerd, CRI-O and podman name a cgroup by the container's id; its first twelve digits are shown."""
-_JOB = re.compile(r"/(?:job_|slurm/uid_\d+/job_)(\d+)")
+_JOB = re.compile(r"/job_(\d+)")
 _JOB_VARIABLE = re.compile(r"(?:^|\0)SLURM_JOB_ID=(\d+)")
 
 

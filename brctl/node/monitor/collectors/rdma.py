@@ -68,7 +68,11 @@ def _port(host: Host, previous: Previous, labels: Tuple[str, str]) -> Readings:
     yield Reading(_UP, None if state is None else float("ACTIVE" in state), labels)
     seen: Dict[str, Optional[int]] = {}
     for file, series in _COUNTERS.items():
-        number = read_counter(host, folder + file)
+        try:
+            number = read_counter(host, folder + file)
+        except OSError:  # broken: it is absent, and costs the others nothing; `diagnose run` tells why
+            seen[file] = None
+            continue
         seen[file] = number * DATA_WORD_BYTES if number is not None and file.endswith("_data") else number
         yield Reading(series, seen[file], labels)
     for file, series in _RATES.items():

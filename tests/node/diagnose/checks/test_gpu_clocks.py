@@ -37,6 +37,12 @@ def test_slower_than_its_siblings(well: Inventory, examine: Examine) -> None:
     assert (found.status, found.summary) == (Status.WARN, "GPU 3: busy at 1200 MHz, its siblings at 1755 MHz")
 
 
+def test_the_median_of_an_even_number(well: Inventory, examine: Examine) -> None:
+    (found,) = examine(busy(well, 1700, 1755, 1200, 1754, clocks_event_reasons=("sw_power_cap",)))
+    assert found.summary == "GPU 2: busy at 1200 MHz, its siblings at 1727 MHz"
+    assert [one.value for one in found.evidence] == ["1200 MHz", "1727 MHz"]
+
+
 def test_slow_for_no_reason(well: Inventory, examine: Examine) -> None:
     (found,) = examine(busy(well, 660))
     assert (found.status, found.summary) == (Status.WARN, "GPU 0: busy at 660 of 1980 MHz, for no stated reason")

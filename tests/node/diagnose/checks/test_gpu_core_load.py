@@ -4,12 +4,13 @@ import pytest
 
 from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import Inventory, NodeTime
+from brctl.node.host.members import of_ids
 from brctl.node.report import Status
 from brctl.node.request import Expected
 
 
 def looked(dgx: Inventory, busy: int, total: int) -> Any:
-    (check,) = engine.named(("gpu-core-load",))
+    (check,) = of_ids(engine.registry(), ("gpu-core-load",))
     before = dgx._replace(cpu_times=(NodeTime(0, 1000, 9000), NodeTime(1, 1000, 9000)))
     now = dgx._replace(cpu_times=(NodeTime(0, 1000, 9000 + total), NodeTime(1, 1000 + busy, 9000 + total)))
     return engine.examine(check, now, Expected(), (), (Earlier(before, "the first sample"),))

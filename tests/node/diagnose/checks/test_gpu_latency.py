@@ -21,7 +21,7 @@ def test_a_slow_one_among_its_siblings(well: Inventory, examine: Examine) -> Non
     (found,) = examine(timed(well, 0.1, 0.1, 2.5, 0.2))
     assert (found.status, found.summary) == (
         Status.WARN,
-        "GPU 2: the driver takes 2.5 s to tell of it, of its siblings 200 ms",
+        "GPU 2: the driver takes 2.5 s to tell of it, of its siblings 150 ms",
     )
     assert found.evidence[0] == Evidence("one look", "2.5 s", "NVML")
 

@@ -2,6 +2,7 @@ from typing import Any, Callable, Sequence
 
 from brctl.node.diagnose import Earlier, engine
 from brctl.node.facts import Inventory, Task, Tasks
+from brctl.node.host.members import of_ids
 from brctl.node.report import Status
 from brctl.node.request import Expected
 
@@ -9,7 +10,7 @@ SMI, CP = Task(77, "nvidia-smi", 900), Task(88, "cp", 901)
 
 
 def looked(dgx: Inventory, before: Sequence[Task], now: Sequence[Task], zombies: int = 0) -> Any:
-    (check,) = engine.named(("host-d-state",))
+    (check,) = of_ids(engine.registry(), ("host-d-state",))
     earlier = Earlier(dgx._replace(tasks=Tasks(100, zombies, tuple(before))), "the first sample")
     return engine.examine(check, dgx._replace(tasks=Tasks(100, zombies, tuple(now))), Expected(), (), (earlier,))
 

@@ -34,8 +34,9 @@ def test_few_are_normal(grow: Callable[..., Any]) -> None:
 
 def test_the_gravest_of_several_looks(counted: Any, examine: Any) -> None:
     from brctl.node.diagnose import Earlier, engine
+    from brctl.node.host.members import of_ids
 
-    (check,) = engine.named(["nic-drops"])
+    (check,) = of_ids(engine.registry(), ["nic-drops"])
     name = "rx_discards_phy"
     now = counted({"ens1np0": {name: 10**6}}, 1000)
     looks = [

@@ -41,7 +41,8 @@ def test_damaged_packets(grow: Callable[..., Any]) -> None:
         ("counters/port_rcv_errors", 51, Status.WARN),
         ("rx_fcs_err_frames", 51, Status.WARN),
         ("counters/link_error_recovery", 0, Status.PASS),
-        ("counters/link_error_recovery", 1, Status.WARN),
+        ("counters/link_error_recovery", 4, Status.PASS),
+        ("counters/link_error_recovery", 5, Status.WARN),
     ],
 )
 def test_limits(grow: Callable[..., Any], name: str, growth: int, status: Status) -> None:
@@ -50,6 +51,12 @@ def test_limits(grow: Callable[..., Any], name: str, growth: int, status: Status
 
 def test_a_burst_of_a_moment_is_no_rate(grow: Callable[..., Any]) -> None:
     assert grow({"ens1np0": {"rx_crc_errors_phy": 9}}, 0.1)[0].status is Status.PASS
+
+
+def test_what_is_limited_by_the_minute_is_judged_by_it(grow: Callable[..., Any]) -> None:
+    assert grow({"mlx5_2": {"counters/link_error_recovery": 9}}, 120)[0].status is Status.PASS
+    (found,) = grow({"mlx5_2": {"counters/link_error_recovery": 12}}, 120)
+    assert found.summary == "ens3np0: the link had to recover, 0.1 a second (link_error_recovery)"
 
 
 def test_another_limit(grow: Callable[..., Any]) -> None:

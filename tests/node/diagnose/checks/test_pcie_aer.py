@@ -4,6 +4,7 @@ import pytest
 
 from brctl.node.diagnose import engine
 from brctl.node.facts import Inventory
+from brctl.node.host.members import of_ids
 from brctl.node.report import HOST, Cause, Finding, Status, Subject
 from brctl.node.request import Expected, Override
 
@@ -29,7 +30,7 @@ def below(dgx: Inventory, port: str) -> Inventory:
 
 
 def of_log(seen: Inventory) -> Any:
-    found = engine.run(seen, Expected(), (), engine.named(("pcie-aer", "gpu-xid", "nic-firmware-error")))
+    found = engine.run(seen, Expected(), (), of_ids(engine.registry(), ("pcie-aer", "gpu-xid", "nic-firmware-error")))
     return [(one.check, one.status, one.subject, one.cause) for one in found if one.status is not Status.PASS]
 
 

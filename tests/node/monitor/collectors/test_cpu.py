@@ -1,6 +1,6 @@
 from typing import Any
 
-from brctl.node.monitor.collectors.cpu import COLLECTOR, cpus
+from brctl.node.monitor.collectors.cpu import COLLECTOR
 
 NODES = {
     "/sys/devices/system/node/online": "0-1\n",
@@ -31,8 +31,3 @@ def test_seconds_by_mode_and_the_share_by_node(look: Any, machine: Any) -> None:
 
 def test_a_machine_that_does_not_tell(look: Any, machine: Any) -> None:
     assert look(COLLECTOR).at(1.0, machine({})) == {("load_average", ()): None}
-
-
-def test_cpulists() -> None:
-    assert cpus("0-2,8\n") == (0, 1, 2, 8)
-    assert cpus("\n") == ()

@@ -1,6 +1,6 @@
 from typing import Any
 
-from brctl.node.monitor.collectors.network import COLLECTOR
+from brctl.node.monitor.collectors.network import COLLECTOR, parse
 
 HEAD = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n"
 
@@ -31,6 +31,11 @@ def test_rates_a_reset_and_a_wrap(look: Any, machine: Any) -> None:
     seen = watching.at(4.0, machine(dev(50, 28)))
     assert ("network_receive_bytes_per_second", ("ens1",)) not in seen
     assert seen["network_transmit_bytes_per_second", ("ens1",)] == 128
+
+
+def test_only_the_loopback_is_called_lo() -> None:
+    row = ":1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
+    assert list(parse(HEAD + "    lo" + row + "  lom1" + row + "lxcbr0" + row)) == ["lom1"]
 
 
 def test_a_machine_without_any(look: Any, machine: Any) -> None:

@@ -60,3 +60,9 @@ def test_a_machine_without_rdma_and_a_device_without_counters(look: Any, machine
     seen = look(COLLECTOR).at(1.0, machine({PORT + "state": "1: DOWN\n"}))
     assert seen.pop(("rdma_up", AT)) == 0
     assert set(seen.values()) == {None}
+
+
+def test_a_counter_that_fails_is_absent_and_costs_no_other(look: Any, machine: Any) -> None:
+    seen = look(COLLECTOR).at(1.0, machine(files(port_xmit_data={"errno": "EIO"}, port_rcv_data=7)))
+    assert ("rdma_transmit_bytes_total", AT) not in seen
+    assert seen["rdma_receive_bytes_total", AT] == 28
