@@ -108,7 +108,7 @@ def _lines(host: Host, file: str) -> List[Line]:
     except OSError:
         return []
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         fields = line.split(None, _FIELDS)
         if len(fields) > _FIELDS and fields[0].startswith("w"):
             found.append(Line(fields[1], fields[_FIELDS].strip(), "{}:{}".format(file, number)))

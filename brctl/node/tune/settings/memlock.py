@@ -137,7 +137,7 @@ def _logins(host: Host, want: str) -> _Origin:
 
 def _limits(file: _File) -> List[_Line]:
     found = []
-    for number, text in enumerate(file.text.splitlines(), 1):
+    for number, text in enumerate(file.text.split("\n"), 1):
         fields = text.partition("#")[0].split()
         if len(fields) == len(("domain", "type", "item", "value")) and fields[2] == "memlock":
             source, value = "{}:{}".format(file.path, number), fields[3]
