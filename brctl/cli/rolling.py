@@ -125,4 +125,5 @@ def _left(outcome: Outcome) -> Report:
 
 
 def _with(report: Report, error: NodeError | None) -> Report:
-    return report._replace(errors=(*report.errors, error)) if error else report
+    """That a node takes no jobs comes first."""
+    return report._replace(errors=(error, *report.errors)) if error else report

@@ -162,7 +162,7 @@ def test_a_scheduler_that_falls_silent_while_a_batch_drains() -> None:
     run, slurm, bad = Run(step=2), Slurm(mute=[3]), [("not-drained", MUTE)]
     assert of(run, slurm, canary=0) == {"n1": bad, "n2": bad, "n3": NEVER, "n4": NEVER}
     assert (run.asked, slurm.closed) == ([], {})
-    run, slurm, bad = Run(step=2), Slurm(mute=[3, 4]), [*bad, ("not-resumed", "not given back: " + MUTE)]
+    run, slurm, bad = Run(step=2), Slurm(mute=[3, 4]), [("not-resumed", "not given back: " + MUTE), *bad]
     assert of(run, slurm, canary=0) == {"n1": bad, "n2": bad, "n3": NEVER, "n4": NEVER}
     assert (run.asked, list(slurm.closed)) == ([], ["n1", "n2"])
 
