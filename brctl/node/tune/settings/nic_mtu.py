@@ -93,13 +93,16 @@ def _step(case: Case, name: str) -> Step:
 
 
 def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
-    """What the next boot gives, and what it takes for another."""
+    """What the next boot gives, and what it takes for another. A link that keeps its MTU now is not touched for it:
+    whoever came in by it would have no guard."""
     try:
         held = holding(case.draft, link)
         kept = held.keep(want) if held.keep and case.persist and held.mtu != want else None
     except (OSError, ValueError) as error:
         why = about(error)
         return Holding(None, None, None, why, ("what the next boot gives it cannot be told: " + why,)), None
+    if kept and link.mtu != want == case.then[link.name]:
+        kept = kept._replace(after=kept.after + kept.at_once)
     return held, kept
 
 
