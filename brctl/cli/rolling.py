@@ -21,6 +21,7 @@ NOT_DRAINED = "not-drained"
 """The kind of NodeError of a node that did not become empty."""
 NOT_RESUMED = "not-resumed"
 """Of one that was changed, or left, and takes no jobs yet."""
+_RESUME = "`node-manager resume` gives it back"
 
 Work = Callable[[Sequence[str]], Sequence[Report]]
 
@@ -111,7 +112,9 @@ class _Emptied:
         except CommandFailedError as error:
             book = {name: Outcome(name, Result.FAILED, error.message, error.hint) for name in names}
         left = [each for each in book.values() if each.result in (Result.REFUSED, Result.FAILED)]
-        return {each.node: NodeError(NOT_RESUMED, f"not given back: {each.message}", each.hint) for each in left}
+        return {
+            each.node: NodeError(NOT_RESUMED, f"not given back: {each.message}", each.hint or _RESUME) for each in left
+        }
 
 
 def _unconfirmed(report: Report) -> bool:
