@@ -23,11 +23,11 @@ from .places import Places, WriteError, in_words, same
 LOCK = "/run/brctl/throttle.lock"
 """Held for as long as anything is throttled: there is one who throttles."""
 STEP = 0.1
-"""Of the default limit. No source names one; it is our choice, as are the three below: five steps lead to the floor, so a
-job loses no more speed at once than it may have to."""
+"""Of the default limit. No source names one; it is our choice, as are the three below: five steps lead to the floor,
+so that a job loses no more speed at once than it has to."""
 FLOOR = 0.5
-"""Of the default limit, where the GPU itself asks for no more. What half the power does not cool has
-another cause, and a job at less is better drained."""
+"""Of the default limit, where the GPU itself asks for no more. What half the power does not cool has another
+cause, and a job at less is better drained."""
 REST_S = 30.0
 """Between two steps, after giving back, and before what was refused is tried again. So a step can show in the
 temperature before the next one is made."""
