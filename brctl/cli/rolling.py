@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..fleet.command import CommandFailedError
-from ..fleet.drain import Book, Result, Scheduler, drain, reason, resume
+from ..fleet.drain import PASSING, Book, Outcome, Result, Scheduler, drain, resume
 from ..fleet.rolling import Rules, roll
 from ..node.report import NodeError, Report
 from .errors import INCOMPLETE, INTERRUPTED, CommandError, tell
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 NOT_DRAINED = "not-drained"
 """The kind of NodeError of a node that did not become empty."""
+NOT_RESUMED = "not-resumed"
+"""Of one that was changed, or left, and takes no jobs yet."""
+_RESUME = "`node-manager resume` gives it back"
 
 Work = Callable[[Sequence[str]], Sequence[Report]]
 
@@ -63,7 +66,7 @@ def failed(report: Report) -> bool:
 
 
 class _Emptied:
-    """Work on nodes that are drained before, and take jobs again after, unless it failed there."""
+    """Work on nodes that are drained before, and take jobs again after, unless it failed or waits for a confirm."""
 
     def __init__(self, scheduler: Scheduler, wait_s: float, work: Work) -> None:
         self._scheduler, self._wait_s, self._work = scheduler, wait_s, work
@@ -71,31 +74,59 @@ class _Emptied:
     def __call__(self, names: Sequence[str]) -> Sequence[Report]:
         book: Book = {}
         try:
-            before = {name for name, state in self._scheduler.states().items() if state.closed}
-            drain(self._scheduler, dict.fromkeys(names, reason("tune apply")), False, self._wait_s, book)
+            ours = self._drain(names, book)
             empty = [name for name in names if book[name].result in (Result.DRAINED, Result.UNCHANGED)]
             done = {report.node: report for report in (self._work(empty) if empty else ())}
-            stay = [name for name in empty if failed(done[name])]
-            self._give_back([name for name in names if name not in before and name not in stay])
-        except CommandFailedError as error:
-            raise CommandError(error.message, error.hint, INCOMPLETE) from None
-        except KeyboardInterrupt:
+            bad = [name for name in empty if failed(done[name])]
+            waiting = [name for name in empty if name not in bad and _unconfirmed(done[name])]
+            left = self._give_back([name for name in ours if name not in (*bad, *waiting)])
+        except (KeyboardInterrupt, CommandError):
             tell(f"interrupted; these may be drained still: {' '.join(names)}", "`node-manager resume` gives them back")
             raise
-        if stay:
-            tell(f"drained still, as it failed there: {' '.join(stay)}", "`node-manager resume` when they are well")
-        return [done.get(name) or self._left(book, name) for name in names]
+        if bad:
+            tell(f"drained still, as it failed there: {' '.join(bad)}", "`node-manager resume` when they are well")
+        if waiting:
+            hint = "`node-manager resume` when it is, or has come back"
+            tell(f"drained still, as a change there is not confirmed yet: {' '.join(waiting)}", hint, "warning")
+        return [_with(done.get(name) or _left(book[name]), left.get(name)) for name in names]
 
-    def _give_back(self, names: Sequence[str]) -> None:
+    def _drain(self, names: Sequence[str], book: Book) -> Sequence[str]:
+        """Those that no drain held before; the book says what came of each."""
+        ours: Sequence[str] = ()
+        try:
+            states = self._scheduler.states()
+            ours = [name for name in names if name in states and not states[name].closed]
+            drain(self._scheduler, dict.fromkeys(names, PASSING), False, self._wait_s, book)
+        except CommandFailedError as error:
+            for name in names:
+                if name not in book or book[name].result in (Result.DRAINING, Result.UNCHANGED):
+                    book[name] = Outcome(name, Result.FAILED, error.message, error.hint)
+        return [name for name in ours if book[name].result is not Result.REFUSED]
+
+    def _give_back(self, names: Sequence[str]) -> Mapping[str, NodeError]:
+        """Why some are not, by node."""
         book: Book = {}
-        if names:
-            resume(self._scheduler, names, force=False, book=book)
-        for outcome in book.values():
-            if outcome.result in (Result.REFUSED, Result.FAILED):
-                tell(f"{outcome.node} is not given back: {outcome.message}", outcome.hint)
+        try:
+            if names:
+                resume(self._scheduler, names, False, book, PASSING)
+        except CommandFailedError as error:
+            book = {name: Outcome(name, Result.FAILED, error.message, error.hint) for name in names}
+        left = [each for each in book.values() if each.result in (Result.REFUSED, Result.FAILED)]
+        return {
+            each.node: NodeError(NOT_RESUMED, f"not given back: {each.message}", each.hint or _RESUME) for each in left
+        }
 
-    @staticmethod
-    def _left(book: Book, name: str) -> Report:
-        outcome = book[name]
-        error = NodeError(NOT_DRAINED, outcome.message, outcome.hint)
-        return Report(name, time.time(), 0.0, errors=(error,))
+
+def _unconfirmed(report: Report) -> bool:
+    """Whether a change may still be taken back by the guard, under the jobs that would run then."""
+    return any(transaction.state == "unconfirmed" for transaction in report.transactions)
+
+
+def _left(outcome: Outcome) -> Report:
+    error = NodeError(NOT_DRAINED, outcome.message, outcome.hint)
+    return Report(outcome.node, time.time(), 0.0, errors=(error,))
+
+
+def _with(report: Report, error: NodeError | None) -> Report:
+    """That a node takes no jobs comes first."""
+    return report._replace(errors=(error, *report.errors)) if error else report

@@ -240,7 +240,10 @@ def instead(loc: Loc) -> str:
     if elsewhere:
         return elsewhere
     siblings = (_at(loc[:-1]) or {}).get("properties") or schema()["properties"]
-    return nearest_or(str(loc[-1]) if loc else "", siblings, f"the keys are {', '.join(siblings)}")
+    word = str(loc[-1]) if loc else ""
+    alike = [key for key in siblings if nearest(word, key.split("_"))]  # `powr` is far from power_limit as a whole
+    near = nearest(word, siblings) or (alike[0] if len(alike) == 1 else None)
+    return f"did you mean {near!r}?" if near else f"the keys are {', '.join(siblings)}"
 
 
 def values(config: Config, name: str | None = None) -> tuple[Value, ...]:

@@ -14,6 +14,9 @@ from .command import CommandFailedError
 
 MARK = "brctl:"
 """How the reason of a drain of ours begins."""
+PASSING = f"{MARK} tune apply"
+"""The reason while a node is changed, which is given back after that. Any other of ours takes its place: what an alert
+or an operator drains meanwhile stays drained."""
 LONGEST_REASON = 200
 
 
@@ -108,7 +111,7 @@ def drain(scheduler: Scheduler, reasons: Mapping[str, str], force: bool, wait_s:
     closed = []
     for node in _some(list(reasons)):
         state = states.get(node)
-        outcome = before_drain(scheduler.name, node, state, force)
+        outcome = before_drain(scheduler.name, node, state, force, reasons[node])
         if state and outcome is None:
             outcome = _close(scheduler, state, reasons[node])
         if outcome is None or outcome.result is Result.UNCHANGED:
@@ -119,21 +122,24 @@ def drain(scheduler: Scheduler, reasons: Mapping[str, str], force: bool, wait_s:
         book[node] = _settled(book[node], hindrances.get(node))
 
 
-def resume(scheduler: Scheduler, nodes: Sequence[str], force: bool, book: Book) -> None:
-    """Open nodes that a drain of ours closed. Raises CommandFailedError where the scheduler does not answer at all."""
+def resume(scheduler: Scheduler, nodes: Sequence[str], force: bool, book: Book, why: str | None = None) -> None:
+    """Open nodes that a drain of ours closed; with `why`, those alone whose whole reason it still is. Raises
+    CommandFailedError where the scheduler does not answer at all."""
     states = scheduler.states()
     for node in _some(nodes):
         state = states.get(node)
-        outcome = before_resume(scheduler.name, node, state, force)
+        outcome = before_resume(scheduler.name, node, state, force, why)
         if state and outcome is None:
             outcome = _open(scheduler, state)
         book[node] = outcome or Outcome(node, Result.RESUMED, "takes jobs again")
 
 
-def before_drain(scheduler: str, node: str, state: NodeState | None, force: bool) -> Outcome | None:
+def before_drain(scheduler: str, node: str, state: NodeState | None, force: bool, why: str) -> Outcome | None:
     """The outcome for a node that must not or need not be closed; None for one that shall be."""
     if state is None:
         return Outcome(node, Result.FAILED, f"{scheduler} has no such node")
+    if state.ours and state.reason == PASSING != why:
+        return None
     if state.ours and not force:
         return Outcome(node, Result.UNCHANGED, f"drained before: {state.reason}")
     if (state.closed or (state.down and state.reason)) and not force:
@@ -141,7 +147,7 @@ def before_drain(scheduler: str, node: str, state: NodeState | None, force: bool
     return None
 
 
-def before_resume(scheduler: str, node: str, state: NodeState | None, force: bool) -> Outcome | None:
+def before_resume(scheduler: str, node: str, state: NodeState | None, force: bool, why: str | None) -> Outcome | None:
     """The outcome for a node that must not or need not be opened; None for one that shall be."""
     if state is None:
         return Outcome(node, Result.FAILED, f"{scheduler} has no such node")
@@ -153,6 +159,9 @@ def before_resume(scheduler: str, node: str, state: NodeState | None, force: boo
         return None
     if not state.ours:
         return Outcome(node, Result.REFUSED, _others(state), "ask them, or --force resumes it all the same")
+    if why not in (None, state.reason):
+        hint = "`node-manager resume` gives it back when that is over"
+        return Outcome(node, Result.REFUSED, f"{state.word}, for another reason by now: {state.reason}", hint)
     if state.down or not state.responding:
         hint = "see that its daemon runs, or --force resumes it all the same"
         return Outcome(node, Result.REFUSED, f"{state.word}: {scheduler} does not reach it", hint)

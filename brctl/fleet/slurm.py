@@ -61,17 +61,28 @@ class Slurm:
         return parse(run(["scontrol", "show", "node", node], ANSWER_S)).get(node)
 
     def settle(self, nodes: Sequence[str], limit_s: float) -> Mapping[str, Hindrance]:
-        """Look until no job runs on the nodes, once at the least. Raises CommandFailedError."""
+        """Look until no job runs on the nodes, once at the least. Raises CommandFailedError where the last look fails:
+        those before it may, as slurmctld is restarted now and then."""
         end, pause = time.monotonic() + limit_s, 1.0
         while True:
-            states = self.states()
-            found = {node: hindrance(states.get(node)) for node in nodes}
-            hindrances = {node: each for node, each in found.items() if each}
+            hindrances: Mapping[str, Hindrance] = {}
+            failed: CommandFailedError | None = None
+            try:
+                hindrances = self._hindrances(nodes)
+            except CommandFailedError as error:
+                failed = error
             left = end - time.monotonic()
-            if not hindrances or left <= 0:
+            if failed and left <= 0:
+                raise failed
+            if not failed and (not hindrances or left <= 0):
                 return hindrances
             time.sleep(min(pause, left))
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    def _hindrances(self, nodes: Sequence[str]) -> Mapping[str, Hindrance]:
+        states = self.states()
+        found = {node: hindrance(states.get(node)) for node in nodes}
+        return {node: each for node, each in found.items() if each}
 
 
 def _told(state: NodeState | None) -> str:

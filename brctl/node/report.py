@@ -211,7 +211,7 @@ class NodeError(NamedTuple):
     `host-key-changed`, `host-key-unknown`, `permission`, `unreachable` (none of these). Reached: `timeout`, `mtu`,
     `no-python`, `python-too-old`, `agent-died`, `agent-error`, `invalid-request`, `invalid-report`, `too-much-output`,
     `busy` (another brctl holds the lock, or a transaction is open), `tune-error`, `pair-error`. Ctrl-C: `interrupted`,
-    `not-asked`. Of a change in batches: `not-attempted`, `not-drained`."""
+    `not-asked`. Of a change in batches: `not-attempted`, `not-drained`, `not-resumed`."""
     message: str
     hint: Optional[str] = None
 

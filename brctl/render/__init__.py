@@ -116,7 +116,8 @@ def history(reports: Sequence[Report], form: str, verbose: bool) -> None:
     from .tune import history as tables
 
     terminal = Terminal()
-    return tables(terminal, _heard(terminal, reports), verbose)
+    _heard(terminal, reports)
+    return tables(terminal, reports, verbose)
 
 
 def pages(found: Sequence[Page], form: str) -> None:

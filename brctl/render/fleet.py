@@ -15,8 +15,8 @@ from .causes import roots, then
 from .headline import CALLS, headline, mocked
 from .terminal import STYLES, Column, Terminal
 
-_ANSWERED = ("busy", "tune-error")
-"""Errors of nodes that answer, and say why they did nothing."""
+_ANSWERED = ("busy", "tune-error", "not-attempted", "not-drained", "not-resumed")
+"""Errors of nodes that are not silent: why something is not done there."""
 _LONGEST_SET = 300
 """Characters of a node set; irregular names of a large cluster would fill the screen."""
 _FEW = 4

@@ -66,14 +66,14 @@ def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: 
     from .fleet import unreachable
 
     unreachable(terminal, reports, verbose)
-    for each in group([report for report in reports if not report.errors], _content):
+    done = [report for report in reports if report.changes or not report.errors]
+    for each in group(done, _content):
         nodes = f"{each.nodes}  {len(each.reports)} nodes" if len(each.reports) > 1 else each.nodes
         report = each.reports[0]
         if len({tuple(it.id for it in other.transactions) for other in each.reports}) > 1:
             report = report._replace(transactions=tuple(it._replace(id=_EACH) for it in report.transactions))
         _node(terminal, command, report, nodes, quiet, verbose)
-    counts = Counter(_worst(report) for report in reports if not report.errors)
-    silent = sum(bool(report.errors) for report in reports)
+    counts, silent = Counter(map(_worst, done)), len(reports) - len(done)
     words = ([(f"{silent} with nothing done", "bold red")] if silent else []) + [
         (f"{counts[outcome]} {outcome.value}", _STYLES[outcome])
         for outcome in reversed(_MILDEST_FIRST)
@@ -86,7 +86,7 @@ def changes(terminal: Terminal, command: str, reports: Sequence[Report], quiet: 
 def history(terminal: Terminal, reports: Sequence[Report], verbose: bool) -> None:
     """Print the transactions of each node."""
     for report in reports:
-        if not report.errors:
+        if report.transactions or not report.errors:  # an error may be about one of them
             _title(terminal, report, report.node, ())
             if not report.transactions:
                 terminal.line("nothing was changed here by brctl", 2)

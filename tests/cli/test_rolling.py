@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +14,8 @@ from brctl.cli.errors import CommandError
 from brctl.cli.rolling import Rolling, roll_out
 from brctl.cli.waves import Plan
 from brctl.fleet.command import CommandFailedError
-from brctl.fleet.drain import Hindrance, NodeState, Result
-from brctl.node.report import NodeError, Report
+from brctl.fleet.drain import Book, Hindrance, NodeState, Result, drain, reason
+from brctl.node.report import NodeError, Report, Transaction
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -25,12 +25,16 @@ class Slurm:
 
     name = "Slurm"
 
-    def __init__(self, closed: Sequence[str] = (), busy: Sequence[str] = (), mute: bool = False) -> None:
+    def __init__(self, closed: Sequence[str] = (), busy: Sequence[str] = (), mute: Container[int] = ()) -> None:
+        """`mute`: at which looks at the nodes it does not answer, from 1."""
         self.closed, self.busy, self.mute = dict.fromkeys(closed, "brctl: before"), busy, mute
         self.told: list[str] = []
+        self.looks = 0
+        self.meanwhile: Callable[[], None] | None = None
 
     def states(self) -> Mapping[str, NodeState]:
-        if self.mute:
+        self.looks += 1
+        if self.looks in self.mute:
             raise CommandFailedError("scontrol: no controller", "start it")
         return {name: self._state(name) for name in NODES}
 
@@ -48,6 +52,9 @@ class Slurm:
 
     def settle(self, nodes: Sequence[str], limit_s: float) -> Mapping[str, Hindrance]:
         assert limit_s == 60.0
+        self.states()
+        if self.meanwhile:
+            self.meanwhile()
         return {name: Hindrance(Result.DRAINING, "a job runs") for name in nodes if name in self.busy}
 
 
@@ -57,8 +64,8 @@ NODES = ["n1", "n2", "n3", "n4"]
 class Run:
     """A FleetSession as far as it is used here."""
 
-    def __init__(self, bad: Sequence[str] = (), step: int = 0) -> None:
-        self.bad, self.asked = bad, []  # type: ignore[var-annotated]
+    def __init__(self, bad: Sequence[str] = (), step: int = 0, unconfirmed: Sequence[str] = ()) -> None:
+        self.bad, self.unconfirmed, self.asked = bad, unconfirmed, []  # type: ignore[var-annotated]
         self.plan = Plan((), step)
         self.said: list[str] = []
         self.common = SimpleNamespace(warn=self.said.append)
@@ -71,7 +78,17 @@ class Run:
             assert action == "tune-apply"
             self.asked.append(names)
             errors = (NodeError("refused", "no"),)
-            return [Report(name, 1.0, 0.1, errors=errors if name in self.bad else ()) for name in names]
+            made = {name: Transaction("t", "unconfirmed", 1.0, "w", "b", None, ()) for name in self.unconfirmed}
+            return [
+                Report(
+                    name,
+                    1.0,
+                    0.1,
+                    errors=errors if name in self.bad else (),
+                    transactions=(made[name],) if name in made else (),
+                )
+                for name in names
+            ]
 
         return SimpleNamespace(ask=ask)
 
@@ -120,11 +137,88 @@ def test_a_node_that_does_not_become_empty_is_left_and_given_back() -> None:
     assert slurm.closed == {}
 
 
+def of(run: Run, slurm: Slurm, **rolling: Any) -> dict[str, list[tuple[str, str]]]:
+    """Kinds and messages of the errors, by node."""
+    reports = roll_out(run, Rolling(scheduler=slurm, wait_s=60.0, **rolling))  # type: ignore[arg-type]
+    return {
+        report.node: [(error.kind, error.message) for error in report.errors] for report in reports if report.errors
+    }
+
+
+NEVER = [("not-attempted", "2 nodes failed, and at most 0 may")]
+MUTE = "scontrol: no controller"
+
+
 def test_a_scheduler_that_does_not_answer() -> None:
-    run = Run()
-    with pytest.raises(CommandError, match="no controller"):
-        roll(run, scheduler=Slurm(mute=True), wait_s=60.0)
-    assert run.asked == []
+    """The nodes are named, and none was touched."""
+    run, slurm = Run(step=2), Slurm(mute=range(100))
+    bad = [("not-drained", MUTE)]
+    assert of(run, slurm, canary=0) == {"n1": bad, "n2": bad, "n3": NEVER, "n4": NEVER}
+    assert (run.asked, slurm.told) == ([], [])
+
+
+def test_a_scheduler_that_falls_silent_while_a_batch_drains() -> None:
+    """They are given back where it answers again, else named as drained still."""
+    run, slurm, bad = Run(step=2), Slurm(mute=[3]), [("not-drained", MUTE)]
+    assert of(run, slurm, canary=0) == {"n1": bad, "n2": bad, "n3": NEVER, "n4": NEVER}
+    assert (run.asked, slurm.closed) == ([], {})
+    run, slurm, bad = Run(step=2), Slurm(mute=[3, 4]), [("not-resumed", "not given back: " + MUTE), *bad]
+    assert of(run, slurm, canary=0) == {"n1": bad, "n2": bad, "n3": NEVER, "n4": NEVER}
+    assert (run.asked, list(slurm.closed)) == ([], ["n1", "n2"])
+
+
+def test_a_scheduler_that_falls_silent_after_the_work() -> None:
+    """What was done before, and there, is known all the same; the record of what failed too."""
+    run, slurm = Run(step=2), Slurm(mute=[8])
+    noted: list[tuple[str, bool]] = []
+
+    class Noting(Plan):
+        def note(self, common: Any, reports: Any, failed: Any = bool) -> None:  # noqa: ARG002
+            noted.extend((report.node, failed(report)) for report in reports)
+
+    run.plan = Noting((), 2)
+    left = [("not-resumed", "not given back: " + MUTE)]
+    assert of(run, slurm) == {"n2": left, "n3": left, "n4": NEVER}
+    assert (run.asked, list(slurm.closed)) == ([["n1"], ["n2", "n3"]], ["n2", "n3"])
+    assert noted == [("n1", False), ("n2", True), ("n3", True), ("n4", True)]
+
+
+def test_what_an_alert_drains_meanwhile_stays_drained() -> None:
+    run, slurm = Run(), Slurm()
+    why = reason("alert gpu-ecc: double bit error")
+    book: Book = {}
+
+    def alert() -> None:
+        slurm.meanwhile = None
+        drain(slurm, {"n2": why}, force=False, wait_s=None, book=book)
+
+    slurm.meanwhile = alert
+    assert of(run, slurm, canary=0) == {
+        "n2": [("not-resumed", "not given back: idle, for another reason by now: " + why)]
+    }
+    assert book["n2"].result is Result.DRAINING
+    assert slurm.closed == {"n2": why}
+    assert run.asked == [NODES]
+
+
+def test_what_is_not_confirmed_yet_stays_drained(capsys: pytest.CaptureFixture[str]) -> None:
+    """The guard may take the MTU back, under the jobs that would run then."""
+    slurm = Slurm()
+    assert of(Run(unconfirmed=["n1", "n3"]), slurm, canary=0) == {}
+    assert list(slurm.closed) == ["n1", "n3"]
+    assert "warning: drained still, as a change there is not confirmed yet: n1 n3\n" in capsys.readouterr().err
+
+
+def test_a_batch_that_ends_otherwise_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken(Run):
+        def _replace(self, targets: Sequence[Any], plan: Plan) -> Any:  # noqa: ARG002
+            raise CommandError("there is no ssh here")
+
+    slurm = Slurm()
+    with pytest.raises(CommandError, match="there is no ssh here"):
+        of(Broken(), slurm)
+    assert list(slurm.closed) == ["n1"]
+    assert "these may be drained still: n1\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [["--canary", "2"], ["--max-failures", "1"], ["--batch", "2"]])

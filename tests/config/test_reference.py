@@ -89,6 +89,8 @@ def test_a_section_lists_its_keys() -> None:
         ("hardware.nics.speed", "hardware.NAME.nics.speed, where NAME is a group"),
         ("nics.speed", "hardware.NAME.nics.speed, where NAME is a group"),
         ("threshold", "alerting.NAME.threshold"),
+        ("tune.gpu.powr", "did you mean 'power_limit'?"),
+        ("tune.gpu.mod", "did you mean 'persistence_mode'?"),
         ("comm.zzz", "the keys are backend, framework, rails, dscp, env"),
         ("", f"the keys are {', '.join(reference.ORDER)}"),
         ("no.such.key", f"the keys are {', '.join(reference.ORDER)}"),

@@ -4,6 +4,7 @@ import pytest
 
 from brctl.fleet.command import CommandFailedError
 from brctl.fleet.drain import (
+    PASSING,
     Book,
     Hindrance,
     NodeState,
@@ -106,6 +107,25 @@ def test_draining_twice_changes_nothing_and_keeps_the_first_reason() -> None:
     assert fake.did == [("settle", "gpu1", 0.0)]
     _drain(fake, "gpu1", force=True)
     assert ("close", "gpu1", "brctl: new") in fake.did
+
+
+def test_a_drain_for_a_change_gives_way_to_any_other() -> None:
+    passing = OURS._replace(reason=PASSING)
+    fake = Fake(passing)
+    assert _drain(fake, "gpu1")["gpu1"].result is Result.DRAINED
+    assert fake.did[0] == ("close", "gpu1", "brctl: new")
+    book: Book = {}
+    drain(Fake(passing), {"gpu1": PASSING}, force=False, wait_s=None, book=book)
+    assert book["gpu1"].result is Result.UNCHANGED
+
+
+def test_only_what_is_drained_for_that_reason_still_is_resumed() -> None:
+    book: Book = {}
+    resume(Fake(OURS), ["gpu1"], force=False, book=book, why=PASSING)
+    hint = "`node-manager resume` gives it back when that is over"
+    assert book["gpu1"] == Outcome("gpu1", Result.REFUSED, "drained, for another reason by now: brctl: bad link", hint)
+    resume(Fake(OURS._replace(reason=PASSING)), ["gpu1"], force=False, book=book, why=PASSING)
+    assert book["gpu1"].result is Result.RESUMED
 
 
 def test_what_was_drained_before_is_waited_for_too() -> None:

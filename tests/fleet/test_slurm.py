@@ -121,7 +121,10 @@ def scontrol(monkeypatch: pytest.MonkeyPatch) -> "list[object]":
     def run(argv: "list[str]", limit_s: float) -> str:
         assert limit_s == slurm.ANSWER_S
         script.append(argv)
-        return str(script.pop(0))
+        answer = script.pop(0)
+        if isinstance(answer, CommandFailedError):
+            raise answer
+        return str(answer)
 
     monkeypatch.setattr(slurm, "run", run)
     return script
@@ -203,6 +206,23 @@ def test_settling_is_bounded(scontrol: "list[object]", monkeypatch: pytest.Monke
     (found,) = Slurm().settle(["gpu001"], 4).values()
     assert found.result is Result.DRAINING
     assert slept == [1.0, 1.0]
+
+
+def test_a_look_that_fails_is_made_again(scontrol: "list[object]", monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=slept.append))
+    busy, gone = _text("MIXED+DRAIN", tres="cpu=1"), CommandFailedError("no controller")
+    scontrol += [busy, gone, gone, _text("IDLE+DRAIN")]
+    assert Slurm().settle(["gpu001"], 60) == {}
+    assert slept == [1.0, 2.0, 4.0]
+
+
+def test_the_last_look_that_fails_is_told(scontrol: "list[object]", monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 5.0])
+    monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
+    scontrol += [_text("MIXED+DRAIN", tres="cpu=1"), CommandFailedError("no controller")]
+    with pytest.raises(CommandFailedError, match="no controller"):
+        Slurm().settle(["gpu001"], 4)
 
 
 def test_without_a_wait_it_looks_once(scontrol: "list[object]") -> None:

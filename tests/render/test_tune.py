@@ -158,6 +158,21 @@ def test_transactions_of_many_nodes(shown: Any) -> None:
     assert shown("tune apply", *alike, busy).startswith("NOT DONE  n4\n  busy: another brctl is at work: op\n  do: try")
 
 
+def test_what_is_done_is_shown_where_something_else_failed(shown: Any) -> None:
+    """A node that is changed, and not given back; a journal that cannot be read, beside one that can."""
+    errors = (NodeError("not-resumed", "not given back: no controller"),)
+    text = shown("tune apply", report("n1", [gpu(0, Outcome.CHANGED)], errors=errors), report("n2", [], errors=errors))
+    assert text.startswith("NOT DONE  n[1-2]\n  not-resumed: not given back: no controller\nn1  ")
+    assert text.endswith("2 nodes:  1 with nothing done  1 changed\n")
+    made = Transaction("20260101-000000", "done", 0.0, "op", "b", None, ())
+    broken = (NodeError("tune-error", "it cannot be read"),)
+    for others in ((), (report("n2", []),)):
+        text = shown("tune history", report("n1", [], errors=broken, transactions=(made,)), *others)
+        assert "20260101-000000" in text
+    assert text.startswith("NOT DONE  n1\n  tune-error: it cannot be read\n")
+    assert "nothing was changed" not in shown("tune history", report("n1", [], errors=broken))
+
+
 def test_history(shown: Any) -> None:
     found = (
         gpu(0, Outcome.CHANGED, before="700 W", live="650 W"),

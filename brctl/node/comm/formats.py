@@ -82,7 +82,7 @@ def managed(old: str, variables: Sequence[EnvironmentVariable]) -> Tuple[str, Tu
     """/etc/nccl.conf with our block at its end, the operator's own lines as they were; and the names that stand there
     already, which are left out of the block: NCCL takes the first line of a name."""
     own = _without_block(old)
-    taken = {line.partition("=")[0] for line in own.splitlines() if "=" in line and not line.startswith("#")}
+    taken = {line.partition("=")[0] for line in own.split("\n") if "=" in line and not line.startswith("#")}
     ours = [each for each in variables if each.name not in taken]
     lines = [line for line in nccl_conf(ours) if not line.startswith("#")]
     if own and not own.endswith("\n"):
@@ -92,9 +92,9 @@ def managed(old: str, variables: Sequence[EnvironmentVariable]) -> Tuple[str, Tu
 
 
 def _without_block(text: str) -> str:
-    lines = text.splitlines(True)
-    marks = [line.rstrip("\r\n") for line in lines]
+    lines = text.split("\n")  # splitlines would cut within the UTF-8 of letters
+    marks = [line.rstrip("\r") for line in lines]
     if BEGIN not in marks or END not in marks[marks.index(BEGIN) :]:
         return text
     first = marks.index(BEGIN)
-    return "".join(lines[:first] + lines[marks.index(END, first) + 1 :])
+    return "\n".join(lines[:first] + lines[marks.index(END, first) + 1 :])

@@ -51,7 +51,7 @@ def of_shell(text: str) -> Tuple[Setting, ...]:
 def _joined(text: str) -> Iterator[Tuple[int, str]]:
     """Lines with their numbers; one that ends in a backslash goes on in the next."""
     begin, so_far = 0, ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         begin, so_far = begin or number, so_far + line
         if line.endswith("\\") and not line.lstrip().startswith("#"):
             so_far = so_far[:-1]
@@ -124,5 +124,5 @@ def _unquoted(text: str) -> str:
 
 def of_process(text: str) -> Tuple[Setting, ...]:
     """Of `NAME=VALUE` lines, as Environment.process has them."""
-    pairs = (line.partition("=") for line in text.splitlines())
-    return tuple(Setting(name, value, None, "") for name, _, value in pairs)
+    pairs = (line.partition("=") for line in text.split("\n"))
+    return tuple(Setting(name, value, None, "") for name, equals, value in pairs if equals)

@@ -9,7 +9,7 @@ from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from ..facts import Inventory
 from ..host import Host
-from ..report import Change
+from ..report import Change, Outcome
 from ..request import Communication, Expected, Wanted
 
 
@@ -83,6 +83,11 @@ class Setting(NamedTuple):
 def file_value(text: str) -> str:
     """A text as the value of a `file`: its UTF-8 bytes, each a character."""
     return text.encode().decode("latin-1")
+
+
+def refused(change: Change, reason: str) -> Step:
+    """What a Setting yields for what cannot be so, with why."""
+    return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
 
 
 def step_name(change: Change) -> str:

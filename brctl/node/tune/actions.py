@@ -63,10 +63,13 @@ def _rollback(host: Host, request: Request) -> Report:
 
 def _history(host: Host, request: Request) -> Report:
     name = request.tune.transaction
-    broken: List[str] = []
-    logs = journal.logs(host, lambda error: broken.append(str(error)))
+    broken: List[journal.JournalError] = []
+    logs = journal.logs(host, broken.append)
     found = tuple((journal.load(host, name),) if name else islice(logs, _MOST))
-    return _BLANK._replace(transactions=tuple(log.told() for log in found), notes=tuple(broken))
+    told = tuple(log.told() for log in found)
+    return _BLANK._replace(
+        transactions=told, errors=tuple(NodeError("tune-error", str(each), each.hint) for each in broken)
+    )
 
 
 def _holder(request: Request) -> str:

@@ -53,7 +53,7 @@ def with_mode(unit: Unit, on: bool) -> str:
 def _last_command(text: str) -> Optional[str]:
     """Of a unit or drop-in, with lines that go on joined."""
     command = None
-    for line in text.replace("\\\n", " ").splitlines():
+    for line in text.replace("\\\n", " ").split("\n"):
         key, equals, value = line.partition("=")
         if equals and key.strip() == "ExecStart" and value.strip():
             command = value.strip()

@@ -23,14 +23,17 @@ from .places import Places, WriteError, in_words, same
 LOCK = "/run/brctl/throttle.lock"
 """Held for as long as anything is throttled: there is one who throttles."""
 STEP = 0.1
-"""Of the default limit. A tenth of an H100's 700 W is about what separates a hot slot of a chassis from a cool one."""
+"""Of the default limit. No source names one; it is our choice, as are the three below: five steps lead to the floor,
+so that a job loses no more speed at once than it has to."""
 FLOOR = 0.5
-"""Of the default limit, where the GPU itself allows no less: what half the power does not cool has another cause."""
+"""Of the default limit, where the GPU itself asks for no more. What half the power does not cool has another
+cause, and a job at less is better drained."""
 REST_S = 30.0
-"""Between two steps, after giving back, and before what was refused is tried again: a heat sink answers within tens of
-seconds."""
+"""Between two steps, after giving back, and before what was refused is tried again. So a step can show in the
+temperature before the next one is made."""
 LEAST_S = 60.0
-"""From the last step until it is given back: however an alert flaps, a limit changes no faster."""
+"""From the last step until it is given back. Twice the time between steps: however an alert flaps, a limit changes
+no faster, and what goes up more slowly than it came down does not swing."""
 _SETTING, _KEY = "gpu-power-limit", "power limit"
 
 

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..host import Host
-from ..report import Outcome
-from . import Place, Scene, Step, Write, cmdline, file_value
+from . import Place, Scene, Step, Write, cmdline, file_value, refused
 from .drop_ins import paths
 
 FOLDERS = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d")
@@ -58,7 +57,7 @@ def lasting(scene: Scene, step: Step, wish: Wish) -> Step:
         reason = "{0.source} sets {0.value} and would win over {1}: change it there".format(then, wish.file)
     else:
         return step._replace(change=change, boot=(_write(wish, want),))
-    return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
+    return refused(change, reason)
 
 
 def is_booted(host: Host) -> bool:
@@ -108,7 +107,7 @@ def _lines(host: Host, file: str) -> List[Line]:
     except OSError:
         return []
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         fields = line.split(None, _FIELDS)
         if len(fields) > _FIELDS and fields[0].startswith("w"):
             found.append(Line(fields[1], fields[_FIELDS].strip(), "{}:{}".format(file, number)))

@@ -48,7 +48,7 @@ def also_sets(host: Host, kind: str, options: Sequence[str], wanted: str) -> Tup
 
 def reapplies_sysctl(host: Host) -> bool:
     """Whether tuned reads the sysctl files of /run and /etc again after its profile: its default. Raises OSError."""
-    for line in (host.read(MAIN) or "").splitlines():
+    for line in (host.read(MAIN) or "").split("\n"):
         name, _, value = line.partition("=")
         if name.strip() == "reapply_sysctl":
             return value.strip().lower() in _TRUE

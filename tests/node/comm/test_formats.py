@@ -44,3 +44,12 @@ def test_managed_block() -> None:
 def test_a_block_without_its_end_is_the_operators() -> None:
     own = "{}\nNCCL_X=1\n".format(BEGIN)
     assert managed(own, [])[0] == own
+
+
+def test_the_block_among_lines_of_any_words() -> None:
+    """Bytes as latin-1: one of those of many letters is a line's end to Python."""
+    own = "# \u0445{}\n# \u0445NCCL_IB_TC=1\n".format(BEGIN).encode().decode("latin-1")
+    tc = EnvironmentVariable("NCCL_IB_TC", "104", "why", "source")
+    text, left = managed(own, [tc])
+    assert (text, left) == ("{}{}\nNCCL_IB_TC=104\n{}\n".format(own, BEGIN, END), ())
+    assert managed(text, [])[0] == own

@@ -78,3 +78,17 @@ def test_of_process() -> None:
 )
 def test_is_conf(name: str, conf: bool) -> None:
     assert is_conf(name) is conf
+
+
+def test_lines_of_a_script_are_counted_by_their_newlines() -> None:
+    found = of_shell("# one\x0c\u2028page\r\nexport NCCL_A=1 \\\r\n  NCCL_B=2\r\nexport NCCL_C=3\r\n")
+    assert [(one.name, one.value, one.line) for one in found] == [
+        ("NCCL_A", "1", 2),
+        ("NCCL_B", "2", 2),
+        ("NCCL_C", "3", 4),
+    ]
+
+
+def test_a_value_of_a_process_is_not_cut() -> None:
+    assert pairs(of_process("NCCL_A=one\u2028two")) == [("NCCL_A", "one\u2028two")]
+    assert of_process("") == ()

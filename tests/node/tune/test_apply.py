@@ -437,7 +437,7 @@ def test_where_the_newest_cannot_be_read_no_older_one_is_taken_back(use: Any, te
     assert machines.load().read("/sys/a") == "2\n"
     history = tell("tune-history")
     assert [it.id for it in history.transactions] == [name]
-    assert history.notes[0].startswith("/var/lib/brctl/tune/99990101-000000.jsonl cannot be read: ")
+    assert history.errors[0].message.startswith("/var/lib/brctl/tune/99990101-000000.jsonl cannot be read: ")
     assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "restored")]
 
 

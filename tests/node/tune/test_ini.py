@@ -11,3 +11,11 @@ def test_sections_and_options() -> None:
         ini.Entry("two", "flag", "", 8),
         ini.Entry("two", "b", "", 9),
     )
+
+
+def test_bytes_of_letters_are_no_blanks() -> None:
+    """Of UTF-8 read as latin-1, where U+0085 and U+00A0 are blank to Python."""
+    words = ("voil\u00e0", "\u0445")
+    text = "[one]\nb={}\nc={}\x0b\n".format(*words).encode().decode("latin-1")
+    values = [entry.value.encode("latin-1").decode() for entry in ini.parse(text)]
+    assert values == list(words)

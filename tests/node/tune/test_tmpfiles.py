@@ -88,3 +88,9 @@ def test_what_cannot_last(machine: Make) -> None:
     step = lasting(machine([], dict(SYSTEMD, **{first: "w {} - - - - 0\n".format(PATH)})))
     assert (step.change.outcome, step.change.boot) == (Outcome.OK, "0")
     assert [write.place.name for write in step.boot] == [OURS]
+
+
+def test_lines_are_counted_by_their_newlines(machine: Make) -> None:
+    path = "/etc/tmpfiles.d/a.conf"
+    found = tmpfiles.read(machine([], {path: "# one\x0c\u2028page\r\nw /sys/x - - - - 1\r\n"}))
+    assert found == (tmpfiles.Line("/sys/x", "1", path + ":2"),)

@@ -19,6 +19,8 @@ class Kept(NamedTuple):
     after: Tuple[Tuple[str, ...], ...] = ()
     """Commands that let the owner know, none of which takes the link down."""
     effects: Tuple[str, ...] = ()
+    at_once: Tuple[Tuple[str, ...], ...] = ()
+    """Such commands that touch the link: only for one that is given that MTU now, too."""
 
 
 class Claim(NamedTuple):

@@ -1,10 +1,11 @@
 """Reads and edits an owner's files. Texts are bytes as latin-1, as in a Write: nothing of an operator's lines is lost.
-An edit changes one line, or adds it; all others, comments too, stay as they are."""
+An edit changes one line, or adds it; all others, comments too, stay as they are. Lines end at newlines alone, where
+`str.splitlines` would also cut within the UTF-8 of many letters."""
 
-from typing import Dict, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from ...host import Host
-from ..ini import Entry, parse
+from ..ini import BLANKS, Entry, parse
 
 
 def read(host: Host, path: str) -> str:
@@ -13,10 +14,21 @@ def read(host: Host, path: str) -> str:
 
 
 def state(host: Host, path: str, before: str = "") -> Dict[str, str]:
-    """`KEY=VALUE` lines, without the prefix `before`; empty where there is no such file. Raises OSError."""
-    lines = (line[len(before) :] for line in read(host, path).splitlines() if line.startswith(before))
-    pairs = (line.partition("=") for line in lines)
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    """`KEY=VALUE` lines as text, without the prefix `before`; empty where there is no such file. Raises OSError."""
+    lines = (host.read(path) or "").split("\n")
+    pairs = (line[len(before) :].partition("=") for line in lines if line.startswith(before))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def lines(text: str) -> List[str]:
+    """Without their ends; `joined` makes a text of them again."""
+    found = text.split("\n")
+    return found if found[-1] else found[:-1]
+
+
+def joined(lines: Sequence[str]) -> str:
+    """The last one has an end too, whether it had one or not."""
+    return "".join(line + "\n" for line in lines)
 
 
 def last(text: str, section: str, option: str) -> Optional[Entry]:
@@ -27,27 +39,24 @@ def last(text: str, section: str, option: str) -> Optional[Entry]:
 
 def put(text: str, section: str, option: str, value: str) -> str:
     """With this value: in the line that has another, else at the end of the section, else in a new one."""
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    new = "{}={}\n".format(option, value)
-    there = last(text, section, option)
+    old, new = lines(text), "{}={}".format(option, value)
+    there, at = last(text, section, option), _end_of(old, section)
     if there:
-        lines[there.line - 1] = new
-        return "".join(lines)
-    at = _end_of(lines, section)
-    if at is None:
-        return "".join([*lines, *(["\n"] if lines else []), "[{}]\n".format(section), new])
-    return "".join([*lines[:at], new, *lines[at:]])
+        old[there.line - 1] = new
+    elif at is None:
+        old += [*([""] if old else []), "[{}]".format(section), new]
+    else:
+        old.insert(at, new)
+    return joined(old)
 
 
 def _end_of(lines: Sequence[str], section: str) -> Optional[int]:
     """The place after the last line of a section that is not blank; None: there is no such section."""
     inside, at = not section, None if section else 0
     for number, line in enumerate(lines, 1):
-        plain = line.strip()
+        plain = line.strip(BLANKS)
         if plain.startswith("[") and plain.endswith("]"):
-            inside = plain[1:-1] == section
+            inside = plain[1:-1].strip(BLANKS) == section
         if inside and plain:
             at = number
     return at

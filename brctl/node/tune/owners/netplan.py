@@ -8,11 +8,12 @@ import json
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .. import file_value
 from ..drop_ins import paths
 from ..foreseen import Foreseen
 from ..links import Link
 from . import Claim, Kept, network_manager, networkd, whole
-from .files import read
+from .files import lines
 
 NAME = "netplan"
 _FOLDERS = tuple(folder + "/netplan" for folder in ("/run", "/etc", "/lib"))
@@ -56,7 +57,7 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
 def parse(text: str) -> Iterator[Value]:
     """Every key and item, in order."""
     above: List[Tuple[int, str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines(text), 1):
         key, item = _KEY.match(line), _ITEM.match(line)
         if key:
             indent = len(key.group(1))
@@ -81,7 +82,7 @@ def _definition(draft: Foreseen, link: Link) -> Optional[str]:
 
 def _found(draft: Foreseen, name: str) -> List[Tuple[str, Value]]:
     """What the files say of a definition, in the order in which they are merged."""
-    every = ((path, value) for path in paths(draft, _FOLDERS, ".yaml") for value in parse(read(draft, path)))
+    every = ((path, value) for path in paths(draft, _FOLDERS, ".yaml") for value in parse(draft.read(path) or ""))
     return [one for one in every if len(one[1].path) > 2 and (one[1].path[0], one[1].path[2]) == ("network", name)]
 
 
@@ -112,9 +113,9 @@ def _own_path(name: str, winner: str) -> str:
 
 def _text(section: str, name: str, members: List[str], mtu: int) -> str:
     """The members of a bond need it too: what sets them up by themselves would take the bond's away."""
-    lines = ["# Written by brctl tune.", "network:", "  version: 2"]
+    text = ["# Written by brctl tune.", "network:", "  version: 2"]
     for part, names in ((section, [name]), ("ethernets", members)):
-        lines += ["  {}:".format(part)] if names else []
+        text += ["  {}:".format(part)] if names else []
         for one in names:
-            lines += ["    {}:".format(one if _PLAIN.match(one) else json.dumps(one)), "      mtu: {}".format(mtu)]
-    return "\n".join([*lines, ""])
+            text += ["    {}:".format(one if _PLAIN.match(one) else json.dumps(one)), "      mtu: {}".format(mtu)]
+    return file_value("\n".join([*text, ""]))

@@ -50,8 +50,8 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
     def keep(mtu: int) -> Kept:
         text = put(read(draft, found.path), section, key, str(mtu))
         draft.values[found.path] = text
-        commands = (("nmcli", "connection", "load", found.path), ("nmcli", "device", "reapply", link.name))
-        return Kept((whole(found.path, text),), commands)
+        load, reapply = ("nmcli", "connection", "load", found.path), ("nmcli", "device", "reapply", link.name)
+        return Kept((whole(found.path, text),), (load,), at_once=(reapply,))
 
     source = "{}:{}".format(found.path, entry.line) if entry and named else None
     return Claim(NAME, True, named or None, source, keep, warnings=cloud_init(found.path, found.text))

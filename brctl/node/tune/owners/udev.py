@@ -5,6 +5,7 @@ It comes last: any of the others sets the link up after it. Where there is none 
 
 from typing import Optional
 
+from .. import file_value
 from ..foreseen import Foreseen
 from ..ini import parse
 from ..links import Link
@@ -42,7 +43,7 @@ def _edited(draft: Foreseen, path: str, mtu: int) -> "tuple[str, str]":
 def _new(draft: Foreseen, path: str, link: Link, mtu: int) -> "tuple[str, str]":
     """udev uses one file alone, so what the present one says of names must stand in ours. It has to come before
     99-default.link, and to fit no VLAN, which has its parent's address: so the type too, and the hardware's address."""
-    lines = ["# Written by brctl tune; the rest of [Link] is that of {}.".format(path), "[Match]"]
+    lines = ["# Written by brctl tune; the rest of [Link] is that of {}.".format(file_value(path)), "[Match]"]
     lines += ["PermanentMACAddress=" + link.mac, "Type=ether", "[Link]"]
     kept = (entry for entry in parse(read(draft, path)) if entry.section == "Link" and entry.option != "MTUBytes")
     lines += ["{}={}".format(entry.option, entry.value) for entry in kept]

@@ -21,7 +21,7 @@ from ...comm.sources import CONF
 from ...comm.variables import SOURCE
 from ...probe.route import default_route
 from ...report import Change, Outcome, Subject
-from .. import Place, Scene, Setting, Step, Write
+from .. import Place, Scene, Setting, Step, Write, file_value, refused
 
 _ID, _KEY = "comm-env", "block of brctl"
 
@@ -33,11 +33,12 @@ def plan(scene: Scene) -> Iterator[Step]:
     change = Change(_ID, subject, _KEY, Outcome.OK, source=SOURCE)
     found = render(scene.seen, scene.expected, scene.comm, default_route(scene.host))
     if found.refused:
-        yield Step(change._replace(outcome=Outcome.REFUSED, reason=found.refused))
+        yield refused(change, found.refused)
         return
     held = scene.host.read_bytes(CONF)
     old = "" if held is None else held.decode("latin-1")
-    new, kept = managed(old, found.variables)
+    variables = [each._replace(value=each.value and file_value(each.value)) for each in found.variables]
+    new, kept = managed(old, variables)
     names = [each.name for each in found.variables if each.value is not None and each.name.startswith("NCCL_")]
     ours = [name for name in names if name not in kept]
     told = (("written", ours), ("left as the operator wrote it", kept))

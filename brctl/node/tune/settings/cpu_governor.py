@@ -19,7 +19,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ...host import Host
 from ...report import HOST, Change, Outcome
-from .. import Place, Scene, Setting, Step, Write, cmdline, tmpfiles, tuned
+from .. import Place, Scene, Setting, Step, Write, cmdline, refused, tmpfiles, tuned
 from ..places import in_words
 
 FOLDER = "/sys/devices/system/cpu/cpufreq"
@@ -49,7 +49,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     try:
         policies = _policies(host)
     except OSError as error:
-        yield Step(change._replace(outcome=Outcome.REFUSED, reason=in_words(error)))
+        yield refused(change, in_words(error))
         return
     if not policies:
         reason = "the kernel sets no clocks here: firmware or the hypervisor does"
@@ -59,7 +59,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     refusal = _refusal(host, wrong, want)
     change = change._replace(live=_told(policies), effects=tuned.also_sets(host, "cpu", ("governor",), want))
     if refusal:
-        yield Step(change._replace(outcome=Outcome.REFUSED, reason=refusal))
+        yield refused(change, refusal)
         return
     names = (policies[0].path, _ALIAS.format(policies[0].name[len("policy") :]))
     wish = tmpfiles.Wish(OURS, _ALL, names, cmdline.value(host, "cpufreq.default_governor"))

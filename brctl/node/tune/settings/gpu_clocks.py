@@ -15,7 +15,7 @@ from typing import Iterator, Optional
 from ...facts import Gpu
 from ...report import Change, Outcome
 from ...request import Clocks
-from .. import Place, Scene, Setting, Step, Write, boot
+from .. import Place, Scene, Setting, Step, Write, boot, refused
 from ..gpus import circumstances, split, subject
 from ..places import Places, WriteError
 
@@ -46,10 +46,10 @@ def _step(scene: Scene, places: Places, gpu: Gpu, wanted: Clocks) -> Step:
     change = Change(_ID, subject(gpu), _KEY, Outcome.OK, _text(wanted))
     most = gpu.limits.max_sm_clock_mhz if gpu.limits else None
     if most is None:
-        return Step(change._replace(outcome=Outcome.REFUSED, reason="this GPU tells no clocks that could be locked"))
+        return refused(change, "this GPU tells no clocks that could be locked")
     if wanted.max_mhz > most:
         why = "{} MHz are more than this GPU's greatest SM clock, {} MHz".format(wanted.max_mhz, most)
-        return Step(change._replace(outcome=Outcome.REFUSED, reason=why))
+        return refused(change, why)
     place = Place("gpu", gpu.uuid or "", "locked_clocks")
     value, known = "{} {}".format(wanted.min_mhz, wanted.max_mhz), _known(places, place)
     change = change._replace(live=_range(known))

@@ -18,7 +18,7 @@ from typing import Iterator, Optional, Sequence
 from ...facts import Gpu, GpuLimits
 from ...report import Change, Outcome
 from ...request import PowerLimit
-from .. import Place, Scene, Setting, Step, Write, boot
+from .. import Place, Scene, Setting, Step, Write, boot, refused
 from ..gpus import circumstances, nothing_wanted, split, subject
 
 _ID, _KEY = "gpu-power-limit", "power limit"
@@ -44,7 +44,7 @@ def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
     limits, watts = gpu.limits, _watts(gpu, wanted)
     change = Change(_ID, subject(gpu), _KEY, Outcome.OK, _wish(wanted))
     if limits is None or limits.power_limit_watts is None or watts is None:
-        return Step(change._replace(outcome=Outcome.REFUSED, reason="this GPU has no power limit that can be set"))
+        return refused(change, "this GPU has no power limit that can be set")
     at_boot, source = _at_boot(scene, gpu)
     needs, effects = circumstances(scene, gpu)
     change = change._replace(
@@ -57,7 +57,7 @@ def _step(scene: Scene, gpu: Gpu, wanted: Sequence[PowerLimit]) -> Step:
     least, most = limits.min_power_limit_watts, limits.max_power_limit_watts
     if (least is not None and watts < least) or (most is not None and watts > most):
         why = "{} is outside of what this GPU takes: {} to {}".format(*map(_text, (watts, least, most)))
-        return Step(change._replace(outcome=Outcome.REFUSED, reason=why))
+        return refused(change, why)
     if limits.power_limit_watts != watts:
         write = Write(Place("gpu", gpu.uuid or "", "power_limit"), "{:g}".format(watts))
         return Step(change, (write,), needs=needs)

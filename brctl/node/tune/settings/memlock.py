@@ -19,7 +19,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 
 from ...host import Host
 from ...report import HOST, Change, Outcome
-from .. import Place, Scene, Setting, Step, Write, file_value, ini, tmpfiles
+from .. import Place, Scene, Setting, Step, Write, file_value, ini, refused, tmpfiles
 from ..drop_ins import paths
 
 LIMITS = "/etc/security/limits.d/99-zz-brctl.conf"
@@ -97,7 +97,7 @@ def _step(origin: _Origin, change: Change) -> Step:
     then, winner = _deciding(_lines(origin, sorted((*drop_ins, origin.ours), key=lambda file: file.name)))
     if then != want:
         reason = "{} is read after {} and sets {}: change it there".format(winner, origin.ours.path, then)
-        return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
+        return refused(change, reason)
     write = Write(Place("file", origin.ours.path), file_value(origin.ours.text))
     return Step(change._replace(effects=(origin.effect, *effects)), (write,))
 
@@ -137,7 +137,7 @@ def _logins(host: Host, want: str) -> _Origin:
 
 def _limits(file: _File) -> List[_Line]:
     found = []
-    for number, text in enumerate(file.text.splitlines(), 1):
+    for number, text in enumerate(file.text.split("\n"), 1):
         fields = text.partition("#")[0].split()
         if len(fields) == len(("domain", "type", "item", "value")) and fields[2] == "memlock":
             source, value = "{}:{}".format(file.path, number), fields[3]

@@ -29,7 +29,7 @@ from ... import ports
 from ...deadline import HungError
 from ...patterns import words
 from ...report import HOST, Change, Outcome, Subject
-from .. import Place, Scene, Setting, Step, Write, step_name
+from .. import Place, Scene, Setting, Step, Write, refused, step_name
 from ..links import FOLDERS, Link, LinksError
 from ..mtu import Case, effects, in_order, make_case, refusal, said_of_rdma
 from ..owners import Holding, Kept, holding
@@ -48,7 +48,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     try:
         case = make_case(scene, want, chosen)
     except (LinksError, OSError, HungError, ValueError) as error:
-        yield from (_refused(_change(name, want), about(error)) for name in chosen)
+        yield from (refused(_change(name, want), about(error)) for name in chosen)
         return
     yield from (_step(case, name) for name in in_order(case))
 
@@ -70,16 +70,16 @@ def _chosen(scene: Scene) -> Tuple[str, ...]:
 def _step(case: Case, name: str) -> Step:
     link = case.stack.links.get(name)
     if link is None:
-        return _refused(_change(name, case.want), "ip does not show it: it is in another network namespace")
+        return refused(_change(name, case.want), "ip does not show it: it is in another network namespace")
     change = _change(name, case.want, link.mtu)._replace(effects=said_of_rdma(case, link))
     reason = refusal(case, link) if link.mtu != case.want else None
     if reason:
-        return _refused(change, reason)
+        return refused(change, reason)
     held, kept = _held(case, link, case.want)
     change = change._replace(boot=None if held.mtu is None else str(held.mtu), boot_source=held.source)
     change = change._replace(effects=change.effects + effects(case, link) + held.warnings)
     if case.persist and held.mtu != case.want and kept is None:
-        return _refused(change, held.hindrance or "")
+        return refused(change, held.hindrance or "")
     made = [kept] if kept else []
     made += [also for name in case.stack.all_above(link.name) for also in _kept_too(case, name)]
     return Step(
@@ -93,13 +93,16 @@ def _step(case: Case, name: str) -> Step:
 
 
 def _held(case: Case, link: Link, want: int) -> Tuple[Holding, Optional[Kept]]:
-    """What the next boot gives, and what it takes for another."""
+    """What the next boot gives, and what it takes for another. A link that keeps its MTU now is not touched for it:
+    whoever came in by it would have no guard."""
     try:
         held = holding(case.draft, link)
         kept = held.keep(want) if held.keep and case.persist and held.mtu != want else None
     except (OSError, ValueError) as error:
         why = about(error)
         return Holding(None, None, None, why, ("what the next boot gives it cannot be told: " + why,)), None
+    if kept and link.mtu != want == case.then[link.name]:
+        kept = kept._replace(after=kept.after + kept.at_once)
     return held, kept
 
 
@@ -116,10 +119,6 @@ def _change(name: str, want: int, live: Optional[int] = None) -> Change:
     text = None if live is None else str(live)
     fold = "nic-mtu {} {} -> {}".format(name, text, want)
     return Change("nic-mtu", Subject("nic", name, name), "mtu", Outcome.OK, str(want), text, fold=fold)
-
-
-def _refused(change: Change, reason: str) -> Step:
-    return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
 
 
 def _writes(case: Case, link: Link) -> Tuple[Write, ...]:

@@ -26,7 +26,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ...host import Host
 from ...report import HOST, Change, Outcome
-from .. import Place, Scene, Setting, Step, Write, cmdline, file_value, sysctl_files, sysctl_keys, tuned
+from .. import Place, Scene, Setting, Step, Write, cmdline, file_value, refused, sysctl_files, sysctl_keys, tuned
 from ..places import in_words
 
 _BAD_LINES = 3
@@ -87,13 +87,13 @@ def _step(case: _Case, key: str, value: str) -> Step:
         refusal = _refusal(case, key, value) if wrong else None
         writes = _writes(host, key, value) if wrong else ()
     except OSError as error:
-        return _refused(change, in_words(error))
+        return refused(change, in_words(error))
     if denied and not wrong:
         return Step(change._replace(effects=("it is not settable here, and is as wanted: set it on the host",)))
     if denied:
-        return _refused(change, "not settable here ({}): set it on the host".format(errno.errorcode[denied]))
+        return refused(change, "not settable here ({}): set it on the host".format(errno.errorcode[denied]))
     if refusal:
-        return _refused(change, refusal)
+        return refused(change, refusal)
     return _lasting(case, key, change, writes)
 
 
@@ -101,11 +101,7 @@ def _absent(host: Host, change: Change, key: str) -> Step:
     reason = sysctl_keys.absence(host, key)
     if key == sysctl_keys.NUMA_BALANCING and change.wanted == "0":
         return Step(change._replace(outcome=Outcome.NA, reason=reason))
-    return _refused(change, reason)
-
-
-def _refused(change: Change, reason: str) -> Step:
-    return Step(change._replace(outcome=Outcome.REFUSED, reason=reason))
+    return refused(change, reason)
 
 
 def _refusal(case: _Case, key: str, value: str) -> Optional[str]:
@@ -133,7 +129,7 @@ def _lasting(case: _Case, key: str, change: Change, live: Tuple[Write, ...]) -> 
         return Step(change, live)
     if not sysctl_keys.same(then.value or "", wanted):
         reason = "{} sets {} and would win over {}: change it there".format(then.source, then.value, sysctl_files.OURS)
-        return _refused(change, reason)
+        return refused(change, reason)
     return Step(change, live, (Write(Place("file", sysctl_files.OURS), file_value(case.text)),))
 
 

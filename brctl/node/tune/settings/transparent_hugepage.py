@@ -16,7 +16,7 @@ By hand: `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled`.
 from typing import Iterator, Optional
 
 from ...report import HOST, Change, Outcome
-from .. import Place, Scene, Setting, Step, Write, cmdline, tmpfiles, tuned
+from .. import Place, Scene, Setting, Step, Write, cmdline, refused, tmpfiles, tuned
 from ..places import chosen
 
 PATH = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -43,7 +43,7 @@ def plan(scene: Scene) -> Iterator[Step]:
     change = change._replace(live=chosen(text), effects=tuned.also_sets(scene.host, "vm", _OPTIONS, want))
     refusal = _refusal(scene, text, want)
     if refusal:
-        yield Step(change._replace(outcome=Outcome.REFUSED, reason=refusal))
+        yield refused(change, refusal)
         return
     live = (Write(Place("knob", PATH), want),) if chosen(text) != want else ()
     kernel = cmdline.value(scene.host, "transparent_hugepage")

@@ -102,10 +102,8 @@ def test_network_manager(machine: Make) -> None:
     assert kept(host, 9000) == {PROFILE: KEYFILE.replace("[ethernet]\n", "[ethernet]\nmtu=9000\n")}
     keep = held(host).keep
     assert keep
-    assert keep(9000).after == (
-        ("nmcli", "connection", "load", PROFILE),
-        ("nmcli", "device", "reapply", "e0"),
-    )
+    assert keep(9000).after == (("nmcli", "connection", "load", PROFILE),)
+    assert keep(9000).at_once == (("nmcli", "device", "reapply", "e0"),)
 
 
 @pytest.mark.parametrize(
@@ -331,3 +329,83 @@ def test_what_udev_gave_stays_where_the_owner_names_none(machine: Make) -> None:
     host = machine([], dict(NETWORKD, **files))
     assert told(held(host)) == (9000, path + ":2", ())
     assert list(kept(host, 4200)) == [UNIT + ".d/50-brctl.conf"]
+
+
+# Words of the operator's language: two of the bytes of their UTF-8 are a line's end, or blank, to Python in latin-1
+
+WORDS = pytest.mark.parametrize(
+    "word", ["\u0445\u043e\u0441\u0442", "\u00c5ngstr\u00f6m", "voil\u00e0", "form\x0cfeed\x1c"]
+)
+
+
+def written(host: Machine, link: Link = LINK) -> str:
+    """The only file that 9000 would need, as text."""
+    (text,) = kept(host, 9000, link).values()
+    return (text or "").encode("latin-1").decode()
+
+
+@WORDS
+def test_a_profile_with_any_words(machine: Make, word: str) -> None:
+    profile = KEYFILE.replace("id=e0", "id=" + word).replace("# ours", "# " + word)
+    assert written(machine([], dict(NM, **{PROFILE: profile}))) == profile.replace(
+        "[ethernet]\n", "[ethernet]\nmtu=9000\n"
+    )
+    profile = profile.replace("[ethernet]\n", "[ethernet]\nmtu=1500\n")
+    host = machine([], dict(NM, **{PROFILE: profile}))
+    assert told(held(host)) == (1500, PROFILE + ":8", ())
+    assert written(host) == profile.replace("1500", "9000")
+
+
+@WORDS
+def test_an_ifcfg_file_with_any_words(machine: Make, word: str) -> None:
+    text = "NAME={}\nMTU=1500\nTYPE=Ethernet\n".format(word)
+    host = machine([], {"/etc/sysconfig/network/ifcfg-e0": text})
+    assert told(held(host))[1] == "/etc/sysconfig/network/ifcfg-e0:2"
+    assert written(host) == text.replace("1500", "9000")
+
+
+@WORDS
+def test_a_link_file_with_any_words(machine: Make, word: str) -> None:
+    path = "/etc/systemd/network/10-{}.link".format(word.split()[0])
+    text = "[Match]\nMACAddress=02:00:00:00:00:04\n[ Link ]\nAlias={}\nName=e0\n".format(word)
+    state = {UDEV: "E:ID_NET_LINK_FILE={}\n".format(path)}
+    assert written(machine([], dict(state, **{path: text}))) == text + "MTUBytes=9000\n"
+
+
+@WORDS
+def test_what_is_taken_over_of_a_link_file_keeps_its_words(machine: Make, word: str) -> None:
+    path = "/usr/lib/systemd/network/50-{}.link".format(word.split()[0])
+    files = {UDEV: "E:ID_NET_LINK_FILE={}\n".format(path), path: "[Link]\nAlias=x {}|\nName=e0\n".format(word)}
+    assert written(machine([], files)) == (
+        "# Written by brctl tune; the rest of [Link] is that of {}.\n[Match]\nPermanentMACAddress=02:00:00:00:00:04\n"
+        "Type=ether\n[Link]\nAlias=x {}|\nName=e0\nMTUBytes=9000\n".format(path, word)
+    )
+
+
+@WORDS
+def test_interfaces_with_any_words(machine: Make, word: str) -> None:
+    text = "# {} mtu 4200\niface e0 inet static\n    # {} mtu 4200\n    address 10.0.0.4/24\n".format(word, word)
+    host = machine([], {MAIN: text})
+    assert told(held(host))[0] is None
+    assert written(host) == text.replace("static\n", "static\n    mtu 9000\n")
+    assert told(held(machine([], {MAIN: text + "    mtu 1500\n"})))[1] == MAIN + ":5"
+
+
+@WORDS
+def test_netplan_with_any_words(machine: Make, word: str) -> None:
+    host = machine([], dict(netplan("rail0"), **{"/etc/netplan/50-x.yaml": "# " + word + "\n" + YAML}))
+    assert told(held(host))[1] == "/etc/netplan/50-x.yaml:9"
+
+
+def test_netplan_with_a_name_beyond_ascii(machine: Make) -> None:
+    text = 'network:\n  ethernets:\n    "h\u00f6st":\n      mtu: 1500\n'
+    host = machine([], netplan("h\u00f6st", **{"60_y": text}))
+    assert told(held(host)) == (1500, "/etc/netplan/60-y.yaml:4", ())
+    assert "    h\u00f6st:\n      mtu: 9000\n" in written(host)
+
+
+def test_ifupdown_with_a_name_beyond_ascii(machine: Make) -> None:
+    host = machine([], {MAIN: "iface h\u00f6st inet dhcp\n"})
+    assert written(host, LINK._replace(name="h\u00f6st")) == (
+        "iface h\u00f6st inet dhcp\n    post-up ip link set dev h\u00f6st mtu 9000\n"
+    )

@@ -82,3 +82,16 @@ def test_a_rail_that_is_out_is_told_and_left_out() -> None:
     )
     assert load("hgx-b200", "n1").read(CONF) == BLOCK.replace("mlx5_2,", "")
     assert only(ask("tune-plan")).outcome is Outcome.PENDING
+
+
+@pytest.mark.parametrize(
+    "value", ["/scratch/j\u00fcrgen/%h.log", "/scratch/\u30d7\u30ed/%h.log", "/\u0445/NCCL_IB_TC=1"]
+)
+def test_values_beyond_ascii(value: str) -> None:
+    env = (Setenv("NCCL_DEBUG_FILE", value),)
+    assert only(ask("tune-apply", env=env)).outcome is Outcome.CHANGED
+    text = load("hgx-b200", "n1").read(CONF) or ""
+    assert "NCCL_DEBUG_FILE={}\n".format(value) in text
+    assert "\nNCCL_IB_TC=104\n" in text
+    assert only(ask("tune-plan", env=env)).outcome is Outcome.OK
+    assert only(ask("tune-rollback")).outcome is Outcome.RESTORED

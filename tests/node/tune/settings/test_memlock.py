@@ -140,3 +140,9 @@ def test_where_services_have_it_from(machine: Make, files: Dict[str, str], live:
     _, services = steps(machine([], dict(BARE, **files)))
     assert told(services.change) == (Outcome.OK, live, source)
     assert bool(services.live) is (live != "unlimited")
+
+
+def test_lines_are_counted_by_their_newlines(machine: Make) -> None:
+    text = "# one\x0c\u2028page\r\n* - memlock unlimited\r\n"
+    logins, _ = steps(machine([], dict(BARE, **{"/etc/security/limits.conf": text})))
+    assert told(logins.change) == (Outcome.OK, "unlimited", "/etc/security/limits.conf:2")

@@ -293,6 +293,39 @@ def test_what_comes_down_with_it_has_to_fit_at_the_next_boot_too(machine: Make, 
     ]
 
 
+def test_a_link_that_is_as_wanted_is_not_touched_to_make_it_last(machine: Make, links: Links) -> None:
+    """NetworkManager has it; whoever came in by it would have no guard."""
+    path = "/etc/NetworkManager/system-connections/m.nmconnection"
+    route = "Iface\tDestination\ne0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+    files = {
+        "/proc/net/route": route,
+        "/run/NetworkManager/devices/2": "[device]\nconnection-uuid=u1\n",
+        path: "[connection]\nuuid=u1\ntype=ethernet\n\n[ethernet]\nmtu=1500\n",
+    }
+    load, reapply = ("nmcli", "connection", "load", path), ("nmcli", "device", "reapply", "e0")
+    (step,) = steps(machine([links("e0", 9000)], files), 9000, persist=True)
+    assert (step.live, step.after, step.management) == ((), (load,), False)
+    assert [write.place.name for write in step.boot] == [path]
+    (step,) = steps(machine([links("e0", 4200)], files), 9000, persist=True)
+    assert (writes(step), step.after, step.management) == ([("e0", "9000")], (load, reapply), True)
+
+
+def test_a_vlan_whose_files_alone_are_lowered_is_not_touched(machine: Make, links: Links) -> None:
+    path = "/etc/NetworkManager/system-connections/m.nmconnection"
+    owner = owned("e1")
+    owner.update(
+        {
+            "/run/NetworkManager/devices/3": "[device]\nconnection-uuid=u1\n",
+            path: "[connection]\nuuid=u1\ntype=vlan\n\n[ethernet]\nmtu=9000\n",
+        }
+    )
+    load, reapply = ("nmcli", "connection", "load", path), ("nmcli", "device", "reapply", "e1.7")
+    for mtu, commands in ((1400, (load,)), (4000, (load,)), (9000, (load, reapply))):
+        stack = [links("e1", 9000), links("e1.7", mtu, kind="vlan", parent="e1", most=65535)]
+        (step,) = steps(machine(stack, owner), 4000, "e1", persist=True)
+        assert step.after[1:] == commands
+
+
 def test_what_cannot_be_made_to_last(machine: Make, links: Links) -> None:
     (step,) = steps(machine([links("e0")]), 9000, persist=True)
     assert (step.change.outcome, step.live) == (Outcome.REFUSED, ())
