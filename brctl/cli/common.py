@@ -16,6 +16,8 @@ FORMS = ("table", "json", "yaml")
 MORE_FORMS = ("nagios", "markdown")
 """Of the findings of `diagnose`."""
 
+_EMPTY = "is a variable of the script not set? what is not wanted is left out"
+
 
 class Common(NamedTuple):
     """What was given on the command line; None where nothing was."""
@@ -120,8 +122,23 @@ def _wave_options() -> list[TyperOption]:
     ]
 
 
+def _names_something(param: Any) -> bool:
+    """Every option, and files; what another argument may be, its command says."""
+    return param.param_type_name == "option" or str(param.metavar).startswith("FILE")
+
+
 class _WithCommon:
-    """Adds the options to a command or group, and lists them apart in its help."""
+    """Adds the options to a command or group, and lists them apart in its help. An empty value is refused: it comes of
+    a variable that is not set, and taken for an option that is not given it would mean another machine."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given, _, order = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined]
+        for param in order if not ctx.resilient_parsing else ():
+            value = given.get(param.name)
+            if (value == "" or (isinstance(value, list) and "" in value)) and _names_something(param):
+                option = param.param_type_name == "option"
+                raise CommandError(f"{max(param.opts, key=len) if option else 'the name of FILE'} is empty", _EMPTY)
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [*super().get_params(ctx), *_options()]  # type: ignore[misc]

@@ -42,7 +42,7 @@ def test_the_mock_may_stand_in_the_environment(brctl: Brctl, monkeypatch: pytest
         (["--timeout", "5"], "error: --timeout 5: 5 has no unit\n"),
         (["--timeout", "soon"], "error: --timeout soon: 'soon' is no duration\n"),
         (["--nodes", "gpu[001-"], "error: --nodes gpu[001-: not a node set: '[' is not closed\n"),
-        (["--nodes", ""], "error: --nodes : the node set is empty\n"),
+        (["--nodes", ""], "error: --nodes is empty\n"),
         (["--nodes", "@nogroup"], "error: --nodes @nogroup: "),
         (["--nodes", "@all"], "error: --nodes @all: a group or wildcard means nothing here: "),
         (["--nodes", "gpu[5-1]"], "error: --nodes gpu[5-1]: not a node set: "),
@@ -62,6 +62,43 @@ def test_wrong_usage_is_one_error_and_2(brctl: Brctl, argv: list[str], error: st
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(error)
     assert result.err.count("error:") == 1
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("--mock", "", "tune", "apply", "--yes"),
+        ("--mock=", "node-manager", "check"),
+        ("node-manager", "--mock", "", "check"),
+        ("--mock", "cpu-only", "node-manager", "check", "--config", ""),
+        ("--mock", "cpu-only", "node-manager", "check", "--as", ""),
+        ("--mock", "cpu-only", "node-manager", "check", "--timeout", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--only", "gpu", "--only", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--level", "full", "--interval", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--baseline", ""),
+        ("--mock", "cpu-only", "monitor", "--for", ""),
+        ("diagnose", "comm", "--from-log", ""),
+        ("diagnose", "log", ""),
+        ("monitor", "alerts", "test", ""),
+        ("config", "validate", ""),
+    ],
+)
+def test_an_empty_value_is_no_option_left_out(
+    brctl: Brctl, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+) -> None:
+    def agent(*_: object) -> None:
+        raise AssertionError("a machine is asked")
+
+    monkeypatch.setattr("brctl.cli.session.LocalAgent", agent)
+    result = brctl(*argv)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.partition("\n")[0].endswith(" is empty")
+
+
+def test_an_empty_variable_of_the_environment_is_not_set(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRCTL_CONFIG", "")
+    monkeypatch.setenv("BRCTL_TIMEOUT", "")
+    assert brctl("--mock", "cpu-only", "node-manager", "check").code == 0
 
 
 @pytest.mark.parametrize(
