@@ -231,3 +231,46 @@ def test_a_brctl_that_cannot_be_read_is_none(brctl: Brctl, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("brctl.cli.os.access", lambda path, _: path.startswith(str(tmp_path)))
     assert "which is not installed" in brctl("addbr").err
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (
+            ("--mock", "cpu-only", "-c", "nope.yaml", "diagnose", "run", "-o", "nagios"),
+            "nope.yaml: no such file or directory",
+        ),
+        (
+            ("--mock", "cpu-only", "-c", "bad.yaml", "diagnose", "run", "-o", "nagios"),
+            "bad.yaml:1:1: cluster: missing",
+        ),
+        (("--mock", "bogus", "diagnose", "run", "-qonagios"), "no machine is called 'bogus'"),
+        (
+            ("--mock", "cpu-only", "diagnose", "run", "--fail-on", "b", "--output=nagios"),
+            "Invalid value for '--fail-on'",
+        ),
+        (("--mock", "cpu-only", "diagnose", "run", "--bogus", "--output", "nagios"), "No such option: --bogus"),
+        (("-o", "nagios", "diagnose", "log", "nope"), "cannot read nope: No such file or directory"),
+        (("-o", "nagios", "diagnose", "log", "a|b\nc"), "cannot read a/b\N{REPLACEMENT CHARACTER}c: No such file"),
+        (("-o", "nagios", "diagnose", "symptom", "x", "--mock", ""), "--mock is empty"),
+        (("-o", "nagios", "diagnose", "log"), "Missing argument 'FILE|-'".replace("|", "/")),
+    ],
+)
+def test_a_plugin_that_cannot_ask_is_unknown_and_never_critical(brctl: Brctl, argv: tuple[str, ...], line: str) -> None:
+    Path("bad.yaml").write_text("versoin: 1\n")
+    result = brctl(*argv)
+    assert result.code == 3
+    assert result.out.startswith(f"BRCTL UNKNOWN - {line}")
+    assert result.out.count("\n") == 1
+    assert "error" in result.err
+    plain = [word for word in argv if word not in ("-o", "nagios", "-qonagios", "--output", "--output=nagios")]
+    assert brctl(*plain).out == ""
+
+
+def test_a_fault_of_ours_is_unknown_for_a_plugin(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr("brctl.cli.session.opened", broken)
+    result = brctl("--mock", "cpu-only", "diagnose", "run", "-o", "nagios")
+    assert (result.code, result.out) == (3, "BRCTL UNKNOWN - RuntimeError: oops\n")
