@@ -126,8 +126,14 @@ def history(
     form = given.form(*_FORMS)
     config = opened(given)
     names = named(given, config)
-    found = [one for one in store(given, config).history() if names is None or one.node in names]
+    done = store(given, config).history()
+    if done.unreadable and not done.records:
+        raise CommandError("the history is damaged: no line of it can be read", code=INCOMPLETE)
+    found = [one for one in done.records if names is None or one.node in names]
     shown.history(found[-last:], form, any(mocked(given)))
+    if done.unreadable:
+        tell(f"the history is damaged: lines that cannot be read: {done.unreadable}", word="warning")
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command("silence", cls=Command)
@@ -152,17 +158,20 @@ def silence(
 
     given = common(ctx)
     form = given.form(*_FORMS)
-    kept, now = store(given, opened(given)), time.time()
+    kept, now, aside = store(given, opened(given)), time.time(), None
     if remove is not None:
         if not kept.unsilence(remove, now):
             raise CommandError(f"no silence is called {remove}", "`brctl monitor alerts silence` prints them")
     elif matchers:
-        kept.silence(_silence(given, matchers, for_, comment, now), now)
+        aside = kept.silence(_silence(given, matchers, for_, comment, now), now)
     elif for_ or comment:
         raise CommandError(
             "what is to be silenced?", "for example: brctl monitor alerts silence gpu-hot gpu=3 --for 2h"
         )
     shown.silences(kept.silences(now), form, now, any(mocked(given)))
+    if aside:
+        tell("what was silenced before could not be read", f"it is damaged, and kept in {aside}", word="warning")
+        raise typer.Exit(INCOMPLETE)
 
 
 def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: str | None, now: float) -> Silence:

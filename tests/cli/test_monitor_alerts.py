@@ -226,3 +226,31 @@ def test_rules_of_the_config_for_prometheus(brctl: Brctl, config: str) -> None:
     assert found["BrctlIdle"]["annotations"] == {
         "summary": "brctl_gpu_power_watts of {{ $labels.node }} is {{ $value }} W"
     }
+
+
+def test_what_is_kept_and_damaged_is_told_and_not_written_over(brctl: Brctl, tmp_path: Path) -> None:
+    def alerts(*words: str) -> Any:
+        return brctl(*LOST, "monitor", "alerts", *words)
+
+    again = ("silence", "gpu-hot", "--for", "1h", "--comment", "x")
+    assert alerts(*again).code == 0
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
+    silences, history = folder / "silences.json", folder / "history.jsonl"
+    silences.write_text(cut := silences.read_text()[:-3])
+    listed = alerts("silence")
+    said = "damaged, or of another version; it is begun anew where it is moved away"
+    assert (listed.code, listed.out, listed.err) == (3, "", f"error: {silences}: {said}\n")
+    added = alerts(*again)
+    assert (added.code, added.out.count("gpu-hot")) == (3, 1)
+    (aside,) = folder.glob("silences.json.damaged-*")
+    hint = f"hint: it is damaged, and kept in {aside}\n"
+    assert added.err == f"warning: what was silenced before could not be read\n{hint}"
+    assert aside.read_text() == cut
+    assert alerts("silence").code == 0
+    history.write_bytes(b"\0\xff\n")
+    done = alerts("history")
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "error: the history is damaged: no line of it can be read\n"
+    (folder / "alerts.json").write_text("{")
+    acting = brctl(*LOST, "monitor", "--act", "--for", "1s", "-o", "jsonl")
+    assert (acting.code, acting.err) == (3, f"error: {folder / 'alerts.json'}: {said}\n")
