@@ -189,14 +189,36 @@ def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: 
     rules = [each for each in matchers if "=" not in each]
     if len(rules) > 1:
         raise CommandError(f"{rules[0]} and {rules[1]}: one alert at a time", "or a pattern of several: 'gpu-*'")
-    labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers if "=" in each))
     config = opened(given)
     nodes = named(given, config) or ()
     rule = rule_id(rules[0]) if rules else "*"
     known = all_names(config)
     if not fnmatch.filter(known, rule):
         raise CommandError(f"no alert is called {rule}", nearest_or(rule, known, "see `brctl monitor alerts list`"))
+    labels = _labels([each for each in matchers if "=" in each], config, fnmatch.filter(known, rule))
     return Silence(new_id(), now + length_s, rule, tuple(nodes), labels, comment.strip(), getpass.getuser())
+
+
+def _labels(matchers: Sequence[str], config: Config | None, alerts: Sequence[str]) -> tuple[Label, ...]:
+    """Raises CommandError: one names nothing, or what none of these alerts is about."""
+    from ..config.alerts import all_series, metrics
+    from ..config.nodes import nearest_or
+    from ..fleet.alert_series import SERIES
+
+    about = metrics(config, alerts)
+    known = {label for series in (*all_series().values(), *SERIES) if series.name in about for label in series.labels}
+    labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers))
+    for name, value in labels:
+        if not value.strip():
+            raise CommandError(
+                f"{name}= names nothing", "is a variable of the script not set? Without it all of them are silenced"
+            )
+        if name not in known:
+            hint = (
+                "nodes are named by --nodes" if name == "node" else f"there are: {', '.join(sorted(known)) or 'none'}"
+            )
+            raise CommandError(f"no such alert has a label {name}", nearest_or(name, known, hint))
+    return labels
 
 
 @app.command("test", cls=Command)

@@ -128,6 +128,12 @@ def test_a_silence_from_beginning_to_end(brctl: Brctl) -> None:
         (["gpu-up", "--for", "1h", "--comment", "x"], "no alert is called gpu-up"),
         (["a", "b", "--for", "1h", "--comment", "x"], "a and b: one alert at a time"),
         (["--for", "1h"], "what is to be silenced?"),
+        (["gpu=", "--for", "1h", "--comment", "x"], "gpu= names nothing"),
+        (["gpu-hot", "gpu= ", "--for", "1h", "--comment", "x"], "gpu= names nothing"),
+        (["gpu-down", "gpuu=1", "--for", "1h", "--comment", "x"], "no such alert has a label gpuu"),
+        (["node-silent", "gpu=1", "--for", "1h", "--comment", "x"], "no such alert has a label gpu"),
+        (["node=gpu001", "--for", "1h", "--comment", "x"], "no such alert has a label node"),
+        (["=1", "--for", "1h", "--comment", "x"], "no such alert has a label "),
         (["--remove", "x"], "no silence is called x"),
     ],
 )
@@ -135,6 +141,13 @@ def test_no_silence(brctl: Brctl, given: "list[str]", said: str) -> None:
     result = brctl("monitor", "alerts", "silence", *given)
     assert result.code == 2
     assert result.err.startswith(f"error: {said}\nhint: ")
+    assert brctl("monitor", "alerts", "silence").out == "nothing is silenced\n"
+
+
+def test_a_label_of_an_alert_of_ones_own_can_be_silenced(brctl: Brctl, config: str) -> None:
+    words = ("monitor", "alerts", "silence", "--for", "1h", "--comment", "x")
+    for matchers in (("idle", "gpu=3"), ("gpu-straggler", "uuid=GPU-*"), ("gpu=[0-3]",)):
+        assert brctl("-c", config, *words, *matchers).code == 0, matchers
 
 
 def test_without_act_it_is_said_what_would_be_done(brctl: Brctl, config: str) -> None:
