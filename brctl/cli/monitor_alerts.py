@@ -210,9 +210,7 @@ def _labels(matchers: Sequence[str], config: Config | None, alerts: Sequence[str
     labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers))
     for name, value in labels:
         if not value.strip():
-            raise CommandError(
-                f"{name}= names nothing", "is a variable of the script not set? Without it all of them are silenced"
-            )
+            raise CommandError(f"{name}= names nothing", "is a variable not set? Without it all are silenced")
         if name not in known:
             hint = (
                 "nodes are named by --nodes" if name == "node" else f"there are: {', '.join(sorted(known)) or 'none'}"
