@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from .common import FORMS, MORE_FORMS, Common, common, completion
-from .errors import INCOMPLETE, CommandError
+from .errors import CommandError
+from .files import unreadable
 from .node_manager import FAIL_ON, STRICT, FailOn
 
 if TYPE_CHECKING:
@@ -129,9 +130,9 @@ def _read(file: str) -> Saved:
         with Path(file).open("rb") as stream:
             return read(Source(stream), label)
     except UnreadableError as error:
-        raise CommandError(f"{label} {error}", error.hint, INCOMPLETE) from None
+        raise CommandError(f"{label} {error}", error.hint) from None
     except OSError as error:
-        raise CommandError(f"cannot read {label}: {error.strerror or error}", None, INCOMPLETE) from None
+        raise unreadable(label, error) from None
 
 
 def _since(

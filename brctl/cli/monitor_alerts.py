@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.alert_facts import Label, Rule
+from ..node.alert_facts import Event, Label, Rule
 from .common import Command, Common, Group, common
 from .errors import CLEAN, FOUND, INCOMPLETE, CommandError, tell
 
@@ -225,18 +225,24 @@ def try_(
     file: Path = typer.Argument(..., metavar="FILE", help="Recorded samples: brctl monitor -o jsonl > FILE."),
 ) -> None:
     """Try the rules on recorded samples, by their own clock: what would have fired, and when. Exits 1 where any did."""
-    from ..fleet.alert_replay import InvalidRecordingError, replay
+    from ..fleet.alert_replay import CutShortError, InvalidRecordingError, recorded, replay
     from ..render import alerts as shown
     from .alerting import of_nodes
+    from .files import unreadable
     from .session import opened
 
     given = common(ctx)
     form = given.form(*_FORMS)
     rules = of_nodes(opened(given))
+    events: list[Event] = []
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            events = list(replay(lines, lambda node: rules(node).rules))
+        with file.open("rb") as lines:
+            events.extend(replay(recorded(lines), lambda node: rules(node).rules))
     except InvalidRecordingError as error:
         raise CommandError(f"{file}: {error}", "record it with `brctl monitor -o jsonl > FILE`") from None
+    except CutShortError as error:
+        given.warn(f"warning: {file}: {error}")
+    except OSError as error:
+        raise unreadable(file, error) from None
     shown.events(events, form)
     raise typer.Exit(FOUND if any(event.alert.fired_at is not None for event in events) else CLEAN)

@@ -212,6 +212,11 @@ def test_recorded_samples(brctl: Brctl, tmp_path: Path) -> None:
     assert tried.out.splitlines()[0].split()[2:] == ["fired", "gpu001", "gpu-down", "gpu", "3"]
     (event,) = json.loads(brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"), "-o", "json").out)["events"]
     assert (event["what"], event["alert"]["rule"], event["alert"]["points"]) == ("fired", "gpu-down", [])
+    (tmp_path / "r.jsonl").write_text(recorded + recorded[:-9])
+    cut = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
+    number = 2 * recorded.count("\n")
+    assert (cut.code, cut.out) == (1, tried.out)
+    assert cut.err == f"warning: {tmp_path}/r.jsonl: the last line, {number}, is cut short, and was left out\n"
     (tmp_path / "r.jsonl").write_text("")
     empty = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
     assert (empty.code, empty.out) == (2, "")

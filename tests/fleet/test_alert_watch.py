@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brctl.fleet import alert_store
+from brctl.fleet import alert_replay, alert_store
 from brctl.fleet.alert_actions import Drain, Log, Proposed
 from brctl.fleet.alert_courier import Courier
-from brctl.fleet.alert_replay import InvalidRecordingError, replay
+from brctl.fleet.alert_replay import CutShortError, InvalidRecordingError, recorded, replay
 from brctl.fleet.alert_series import FIRING, NODE_UP, STRAGGLER, with_samples
 from brctl.fleet.alert_store import BusyError, DamagedError, History, Silence, Store, new_id, undone
 from brctl.fleet.alert_watch import Watch, Watched
@@ -458,4 +459,22 @@ def test_a_recording_is_tried_by_its_own_clock() -> None:
 @pytest.mark.parametrize("line", ["{", "[]", "{}", '{"node": "n", "time": 1, "samples": [{"series": "x"}]}', "1"])
 def test_what_is_no_recording(line: str) -> None:
     with pytest.raises(InvalidRecordingError, match="line 2 is no tick"):
-        list(replay([_line(70, 1), line], lambda _: [RULE]))
+        list(replay([_line(70, 1) + "\n", line + "\n"], lambda _: [RULE]))
+    with pytest.raises(InvalidRecordingError, match="line 1 is no tick"):
+        list(replay([line], lambda _: [RULE]))
+
+
+def test_of_a_recording_that_is_cut_short_all_but_the_last_line_is_judged() -> None:
+    events: list[Event] = []
+    whole = [_line(70, 1) + "\n", _line(90, 2) + "\n"]
+    with pytest.raises(CutShortError, match=r"^the last line, 3, is cut short, and was left out$"):
+        events.extend(replay([*whole, _line(70, 3)[:-1]], lambda _: [RULE]))
+    assert [(event.what, event.at) for event in events] == [(Happening.FIRED, 2.0)]
+    assert len(list(replay([*whole, _line(70, 3)], lambda _: [RULE]))) == 2, "only the end of the line is missing"
+
+
+def test_lines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alert_replay, "_LONGEST_BYTES", 9)
+    assert list(recorded(BytesIO(b"12345678\n\xffabc"))) == ["12345678\n", "\N{REPLACEMENT CHARACTER}abc"]
+    with pytest.raises(InvalidRecordingError, match="line 2 is longer than 0 MiB, and no tick is"):
+        list(recorded(BytesIO(b"1\n123456789\n")))
