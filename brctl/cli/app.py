@@ -14,6 +14,7 @@ import typer
 import typer.main
 from typer.models import CommandInfo, TyperInfo
 
+from .. import __version__
 from ..config.mistake import ConfigError
 from .common import Group
 from .errors import INCOMPLETE, INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
@@ -69,9 +70,20 @@ app = typer.Typer(
 )
 
 
+def _version(ctx: typer.Context, value: bool) -> None:
+    """Behind other options; else cli/__init__.py answers."""
+    if value and not ctx.resilient_parsing:
+        print(f"brctl {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def brctl(version: bool = typer.Option(False, "--version", help="The version, and nothing else.")) -> None:
-    """Options before the group; `--version` is answered in cli/__init__.py, this is its line in the help."""
+def brctl(
+    version: bool = typer.Option(
+        False, "--version", help="The version, and nothing else.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Options before the group."""
 
 
 def run_app(argv: list[str]) -> int:

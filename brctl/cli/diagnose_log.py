@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -107,15 +108,14 @@ def list_(ctx: typer.Context) -> None:
 
 def _xid(words: list[str]) -> int | None:
     """The number of `xid 79`, `Xid79` or `79`; None: no Xid is meant. Raises CommandError."""
-    text = "".join(words).lower()
-    number = text.removeprefix("xid")
-    if number == text and not number.isdigit():
+    text = " ".join(words).lower()
+    number = re.fullmatch(r"(?:xid)? ?([0-9]{1,5})", text)
+    if number:
+        return int(number.group(1))
+    if not text.startswith("xid") and not text[:1].isdecimal():
         return None
-    if not number.isdigit() or len(number) > 5:
-        raise CommandError(
-            f"explain {' '.join(words)}: the number of an Xid is missing", "brctl diagnose explain xid 79"
-        )
-    return int(number)
+    what = "one Xid at a time" if len(text.split()) > len(("xid", "N")) else "the number of an Xid is missing"
+    raise CommandError(f"explain {' '.join(words)}: {what}", "brctl diagnose explain xid 79")
 
 
 def _read(file: str) -> Saved:

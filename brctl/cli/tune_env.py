@@ -95,7 +95,7 @@ def _asking(run: Session | FleetSession, framework: str | None, pid: int | None)
 
 def _source(lint: str) -> _Source:
     """Raises CommandError: it cannot be read, or is no environment."""
-    if lint.isascii() and lint.isdigit():
+    if lint.isascii() and lint.isdecimal():
         if len(lint) > _LONGEST_PID or int(lint) == 0:
             raise CommandError(f"--lint {lint}: there is no such PID", "a file of that name: --lint ./NAME")
         return _Source(f"process {lint}", "", int(lint))

@@ -47,6 +47,8 @@ def test_the_mock_may_stand_in_the_environment(brctl: Brctl, monkeypatch: pytest
         (["--nodes", "@all"], "error: --nodes @all: a group or wildcard means nothing here: "),
         (["--nodes", "gpu[5-1]"], "error: --nodes gpu[5-1]: not a node set: "),
         (["--nodes", "n[1-1000000000]"], "error: --nodes n[1-1000000000]: more than 16384 nodes\n"),
+        (["-f", "0"], "error: --fanout 0: 1 to 4096 nodes at a time\n"),
+        (["-f", "-1"], "error: --fanout -1: 1 to 4096 nodes at a time\n"),
         (["--nodes", "gpu[001-004]", "--fanout", "0"], "error: --fanout 0: 1 to 4096 nodes at a time\n"),
         (["--nodes", "gpu[001-004]", "--fanout", "4097"], "error: --fanout 4097: 1 to 4096 nodes at a time\n"),
         (["--as", "-x"], "error: --as -x: no node name: letters, digits, '.', '_' and '-' are allowed\n"),
@@ -140,6 +142,7 @@ def test_version(brctl: Brctl) -> None:
     from brctl import __version__
 
     assert brctl("--version") == (0, f"brctl {__version__}\n", "")
+    assert brctl("--mock", "cpu-only", "--version") == (0, f"brctl {__version__}\n", "")
 
 
 @pytest.mark.parametrize("word", ["addbr", "show", "stp"])

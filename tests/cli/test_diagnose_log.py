@@ -99,6 +99,10 @@ def test_what_a_config_says_holds(brctl: Brctl, tmp_path: Path) -> None:
         (("log", "clean.log", "-w", "gpu001"), 2, "error: --nodes: `diagnose log` judges a file\n"),
         (("explain", "gpu-xdi"), 2, "error: no such check: gpu-xdi\nhint: did you mean gpu-xid?"),
         (("explain", "xid"), 2, "error: explain xid: the number of an Xid is missing\n"),
+        (("explain", "xid", "79", "80"), 2, "error: explain xid 79 80: one Xid at a time\n"),
+        (("explain", "xid", "\N{ARABIC-INDIC DIGIT THREE}"), 2, "error: explain xid \N{ARABIC-INDIC DIGIT THREE}: the"),
+        (("explain", "\N{SUPERSCRIPT TWO}"), 2, "error: no such check: \N{SUPERSCRIPT TWO}\n"),
+        (("explain", "790000"), 2, "error: explain 790000: the number of an Xid is missing\n"),
         (("explain", "xid", "many"), 2, "error: explain xid many: the number of an Xid is missing\n"),
     ],
 )
