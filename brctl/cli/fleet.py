@@ -153,10 +153,12 @@ class Mocks(NamedTuple):
 
 
 def parse_mocks(text: str) -> Mocks:
-    """Raises CommandError: two machines for all other nodes."""
+    """Raises CommandError: two machines for all other nodes, or an empty name, which would be the real one."""
     default, others = "", {}
-    for part in filter(None, text.split(",")):
+    for part in text.split(",") if text else ():
         node, equals, spec = part.partition("=")
+        if not (spec and node if equals else part):
+            raise CommandError(f"--mock {text}: the name of a machine or node is empty", "MACHINE,NODE=MACHINE,...")
         if equals:
             others[node] = spec
         elif default:

@@ -108,6 +108,10 @@ def test_an_empty_variable_of_the_environment_is_not_set(brctl: Brctl, monkeypat
     [
         ("dgx-h10", "error: no machine is called 'dgx-h10'\nhint: nearest: dgx-h100"),
         ("dgx-h100+gpu3-lots", "error: unknown fault 'gpu3-lots'; nearest: 'gpu3-lost'\n"),
+        (",", "error: --mock ,: the name of a machine or node is empty\nhint: MACHINE,NODE=MACHINE,...\n"),
+        ("cpu-only,", "error: --mock cpu-only,: the name of a machine or node is empty\n"),
+        ("cpu-only,gpu001=", "error: --mock cpu-only,gpu001=: the name of a machine or node is empty\n"),
+        ("=cpu-only", "error: --mock =cpu-only: the name of a machine or node is empty\n"),
         ("nowhere/x.json", "error: cannot read nowhere/x.json: No such file or directory\n"),
     ],
 )
