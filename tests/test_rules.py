@@ -61,6 +61,12 @@ def test_a_module_is_short_and_so_are_its_functions(path: Path) -> None:
             assert length <= 50, f"{node.name} has {length} lines"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_what_is_taken_for_a_number_is_one(path: Path) -> None:
+    """`isdigit` and `isnumeric` are true of a superscript two too, which int() refuses; `isdecimal` is not."""
+    assert not re.search(r"\.is(digit|numeric)\(", path.read_text())
+
+
 def test_the_readme_names_two_set_up_commands_that_ci_can_find() -> None:
     readme = (ROOT / "README.md").read_text()
     commands = re.findall(r"^ {4}(python3 -m venv .*)$", readme, re.MULTILINE)

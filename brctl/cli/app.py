@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from copy import copy
@@ -13,12 +14,15 @@ import typer
 import typer.main
 from typer.models import CommandInfo, TyperInfo
 
+from .. import __version__
 from ..config.mistake import ConfigError
 from .common import Group
-from .errors import INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
+from .errors import INCOMPLETE, INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
 
 GROUPS = ("node-manager", "monitor", "tune", "diagnose", "config")
 """Each is the `app` of the module of that name."""
+_NAGIOS = re.compile("(^|\0)(-[a-z]*o\0?|--output[\0=])nagios(\0|$)")
+"""A command line that asks for this form, which may be too wrong to be parsed."""
 
 
 class _Tree(Group):
@@ -66,9 +70,20 @@ app = typer.Typer(
 )
 
 
+def _version(ctx: typer.Context, value: bool) -> None:
+    """Behind other options; else cli/__init__.py answers."""
+    if value and not ctx.resilient_parsing:
+        print(f"brctl {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def brctl(version: bool = typer.Option(False, "--version", help="The version, and nothing else.")) -> None:
-    """Options before the group; `--version` is answered in cli/__init__.py, this is its line in the help."""
+def brctl(
+    version: bool = typer.Option(
+        False, "--version", help="The version, and nothing else.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Options before the group."""
 
 
 def run_app(argv: list[str]) -> int:
@@ -78,21 +93,35 @@ def run_app(argv: list[str]) -> int:
         return _invoke(argv or ["--help"])
     except CommandError as error:
         tell(error.what, error.hint)
-        return error.code
+        return _failed(argv, error.what, error.code)
     except ConfigError as error:
         say("\n".join(mistake.show() for mistake in error.mistakes))
-        return USAGE
+        return _failed(argv, error.mistakes[0].show().partition("\n")[0].removeprefix("error: "), USAGE)
     except typer.TyperException as error:
         where = getattr(error, "ctx", None)
         tell(error.format_message(), f"see `{where.command_path} --help`" if where else None)
-        return USAGE
+        return _failed(argv, error.format_message(), USAGE)
     except OSError as error:
         return tell_lost(error)
     except KeyboardInterrupt:
         tell("interrupted")
         return INTERRUPTED
     except Exception as error:
-        return tell_unforeseen(error, debug="--debug" in argv)
+        return _failed(argv, f"{type(error).__name__}: {error}", tell_unforeseen(error, debug="--debug" in argv))
+
+
+def _failed(argv: list[str], what: str, code: int) -> int:
+    """The code; who asks for a monitoring plugin is told in its way that nothing is known: 2 would be critical there,
+    and only stdout is looked at."""
+    if not _NAGIOS.search("\0".join(argv)):
+        return code
+    from ..render.plugin import unknown
+
+    try:
+        print(unknown(what), flush=True)
+    except OSError as error:
+        return tell_lost(error)
+    return INCOMPLETE
 
 
 def _prepare(argv: list[str]) -> None:

@@ -16,6 +16,10 @@ FORMS = ("table", "json", "yaml")
 MORE_FORMS = ("nagios", "markdown")
 """Of the findings of `diagnose`."""
 
+MOST_FANOUT = 4096
+"""As transport.fanout."""
+_EMPTY = "is a variable of the script not set? what is not wanted is left out"
+
 
 class Common(NamedTuple):
     """What was given on the command line; None where nothing was."""
@@ -57,6 +61,12 @@ def _store(ctx: typer.Context, param: Any, value: Any) -> None:
         ctx.find_root().meta[param.name] = value
 
 
+def _store_fanout(ctx: typer.Context, param: Any, value: int | None) -> None:
+    if value is not None and not 1 <= value <= MOST_FANOUT:
+        raise CommandError(f"--fanout {value}: 1 to {MOST_FANOUT} nodes at a time")
+    _store(ctx, param, value)
+
+
 def completion(values: str) -> Callable[[typer.Context, list[str], str], Any]:
     """The function of that name in complete.py; it is imported when a shell asks."""
 
@@ -79,9 +89,9 @@ def _option(*names: str, metavar: str, help_text: str, values: str = "") -> Type
     )
 
 
-def _integer(*names: str, metavar: str, help_text: str) -> TyperOption:
+def _integer(*names: str, metavar: str, help_text: str, store: Callable[..., None] = _store) -> TyperOption:
     return TyperOption(
-        param_decls=list(names), metavar=metavar, help=help_text, expose_value=False, callback=_store, type=int
+        param_decls=list(names), metavar=metavar, help=help_text, expose_value=False, callback=store, type=int
     )
 
 
@@ -99,7 +109,7 @@ def _options() -> list[TyperOption]:
                 values="node_sets"),
         _option("as_node", "--as", metavar="NODE", help_text="Which node this host is; else by its name.",
                 values="nodes"),
-        _integer("-f", "--fanout", metavar="N", help_text="How many nodes at a time."),
+        _integer("-f", "--fanout", metavar="N", help_text="How many nodes at a time.", store=_store_fanout),
         _option("--timeout", metavar="TIME", help_text="For one node's answer: 60s (the default), 2m."),
         _option("--mock", metavar="MACHINE", help_text="A machine that is not there: NAME or FILE, and faults: "
                 "dgx-h100+gpu3-lost. Also $BRCTL_MOCK.", values="machines"),
@@ -120,8 +130,23 @@ def _wave_options() -> list[TyperOption]:
     ]
 
 
+def _names_something(param: Any) -> bool:
+    """Every option, and files; what another argument may be, its command says."""
+    return param.param_type_name == "option" or str(param.metavar).startswith("FILE")
+
+
 class _WithCommon:
-    """Adds the options to a command or group, and lists them apart in its help."""
+    """Adds the options to a command or group, and lists them apart in its help. An empty value is refused: it comes of
+    a variable that is not set, and taken for an option that is not given it would mean another machine."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given, _, order = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined]
+        for param in order if not ctx.resilient_parsing else ():
+            value = given.get(param.name)
+            if (value == "" or (isinstance(value, list) and "" in value)) and _names_something(param):
+                option = param.param_type_name == "option"
+                raise CommandError(f"{max(param.opts, key=len) if option else 'the name of FILE'} is empty", _EMPTY)
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [*super().get_params(ctx), *_options()]  # type: ignore[misc]

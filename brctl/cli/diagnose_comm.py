@@ -12,6 +12,7 @@ import typer
 
 from .common import Common, common
 from .errors import INCOMPLETE, CommandError
+from .files import read
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 if TYPE_CHECKING:
@@ -136,12 +137,8 @@ def _judge_log(given: Common, form: str, file: Path, link_rate: str | None, fail
     from ..node.report import Report
     from .verdict import exit_code
 
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(LARGEST_LOG_BYTES + 1)
-    except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}") from None
-    log = parse(data.decode("utf-8", "replace")) if len(data) <= LARGEST_LOG_BYTES else None
+    data = read(file, LARGEST_LOG_BYTES)
+    log = parse(data.decode("utf-8", "replace")) if data else None
     if log is None:
         raise CommandError(f"{file} is no log of nccl-tests, nvbandwidth or perftest", "see docs/comm.md")
     found = findings(log, str(file), _gigabytes(link_rate) if link_rate else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from .common import FORMS, MORE_FORMS, Common, common, completion
-from .errors import INCOMPLETE, CommandError
+from .errors import CommandError
+from .files import unreadable
 from .node_manager import FAIL_ON, STRICT, FailOn
 
 if TYPE_CHECKING:
@@ -106,15 +108,14 @@ def list_(ctx: typer.Context) -> None:
 
 def _xid(words: list[str]) -> int | None:
     """The number of `xid 79`, `Xid79` or `79`; None: no Xid is meant. Raises CommandError."""
-    text = "".join(words).lower()
-    number = text.removeprefix("xid")
-    if number == text and not number.isdigit():
+    text = " ".join(words).lower()
+    number = re.fullmatch(r"(?:xid)? ?([0-9]{1,5})", text)
+    if number:
+        return int(number.group(1))
+    if not text.startswith("xid") and not text[:1].isdecimal():
         return None
-    if not number.isdigit() or len(number) > 5:
-        raise CommandError(
-            f"explain {' '.join(words)}: the number of an Xid is missing", "brctl diagnose explain xid 79"
-        )
-    return int(number)
+    what = "one Xid at a time" if len(text.split()) > len(("xid", "N")) else "the number of an Xid is missing"
+    raise CommandError(f"explain {' '.join(words)}: {what}", "brctl diagnose explain xid 79")
 
 
 def _read(file: str) -> Saved:
@@ -129,9 +130,9 @@ def _read(file: str) -> Saved:
         with Path(file).open("rb") as stream:
             return read(Source(stream), label)
     except UnreadableError as error:
-        raise CommandError(f"{label} {error}", error.hint, INCOMPLETE) from None
+        raise CommandError(f"{label} {error}", error.hint) from None
     except OSError as error:
-        raise CommandError(f"cannot read {label}: {error.strerror or error}", None, INCOMPLETE) from None
+        raise unreadable(label, error) from None
 
 
 def _since(

@@ -13,6 +13,7 @@ from ..fleet.slurm import Slurm
 from ..node.report import Report
 from .common import Common
 from .errors import CLEAN, FOUND, INCOMPLETE, INTERRUPTED, CommandError
+from .files import read
 from .fleet import FleetSession
 from .scheduler import kubernetes
 from .session import Session, mocked
@@ -20,6 +21,8 @@ from .verdict import exit_code
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
+
+_LARGEST_BYTES = 16 << 20
 
 
 def required(config: Config | None) -> Config:
@@ -84,6 +87,9 @@ def _alone(names: Iterable[str]) -> list[tuple[str]]:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise CommandFailedError(f"cannot read {path}: {error.strerror}") from None
+        data = read(Path(path), _LARGEST_BYTES)
+    except CommandError as error:
+        raise CommandFailedError(error.what) from None
+    if data is None:
+        raise CommandFailedError(f"{path} is larger than {_LARGEST_BYTES >> 20} MiB, and no hosts file is")
+    return data.decode("utf-8", "replace")

@@ -36,13 +36,15 @@ def say(text: str) -> None:
 
 
 def tell_lost(error: OSError) -> int:
-    """What a command or its output ran into. What is left in stdout's buffer would make the interpreter complain at its
-    end."""
+    """What a command or its output ran into: a file that the error names, else stdout. What is left in the buffer of
+    that would make the interpreter complain at its end."""
+    if isinstance(error.filename, str):
+        tell(f"{error.filename}: {error.strerror}")
+        return INCOMPLETE
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    where = error.filename if isinstance(error.filename, str) else "standard output"
-    tell(f"{where}: {error.strerror}" if error.strerror else str(error))
+    tell(f"standard output: {error.strerror}" if error.strerror else str(error))
     return INCOMPLETE
 
 

@@ -1,4 +1,5 @@
-"""Files that commands write: as a whole or not at all, whatever ends the command meanwhile."""
+"""Files that commands are given to read, and those that they write: as a whole or not at all, whatever ends the command
+meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +14,27 @@ from pathlib import Path
 
 from .errors import INCOMPLETE, CommandError
 
+_BEGINNING = 4096
 _HINT = "name a file that is not there yet, or with --force a regular file"
+
+
+def unreadable(name: object, error: OSError) -> CommandError:
+    """Of a file that is to be read: 2 everywhere, as for each argument that is wrong."""
+    return CommandError(f"cannot read {name}: {error.strerror or error}")
+
+
+def read(file: Path, most: int, begins: bytes = b"") -> bytes | None:
+    """What is in it, a pipe too; None where it does not begin so (white space apart), or is longer than `most` bytes:
+    an endless one is not read for ever. Raises CommandError."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_BEGINNING)
+            if data.lstrip().startswith(begins):
+                data += stream.read(max(0, most + 1 - len(data)))
+                return data if len(data) <= most else None
+    except OSError as error:
+        raise unreadable(file, error) from None
+    return None
 
 
 def refuse(file: Path, force: bool) -> None:

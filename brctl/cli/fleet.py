@@ -13,7 +13,7 @@ from ..fleet.transport import Transport, TransportError
 from ..node.report import NodeError, Report
 from ..node.request import Communication, Expected, Override, Request, Tuning
 from ..render.progress import ProgressLine
-from .common import Common
+from .common import MOST_FANOUT, Common
 from .errors import INCOMPLETE, CommandError
 from .waves import Plan
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..fleet.streams import Streams
 
 DEFAULT_FANOUT = 64
-MOST_FANOUT = 4096  # as transport.fanout
 DEFAULT_CONNECT_S = 10.0
 LEAST_START_S = 15.0
 """For the agent to start, however short its answer may be: 300 kB may have to reach the node first."""
@@ -154,10 +153,12 @@ class Mocks(NamedTuple):
 
 
 def parse_mocks(text: str) -> Mocks:
-    """Raises CommandError: two machines for all other nodes."""
+    """Raises CommandError: two machines for all other nodes, or an empty name, which would be the real one."""
     default, others = "", {}
-    for part in filter(None, text.split(",")):
+    for part in text.split(",") if text else ():
         node, equals, spec = part.partition("=")
+        if not (spec and node if equals else part):
+            raise CommandError(f"--mock {text}: the name of a machine or node is empty", "MACHINE,NODE=MACHINE,...")
         if equals:
             others[node] = spec
         elif default:
@@ -203,7 +204,6 @@ def limits(given: Common, config: Config | None, answer_s: float) -> Limits:
     declared = config.settings.transport if config else None
     fanout = choose(given.fanout, "BRCTL_FANOUT", declared.fanout if declared else None, DEFAULT_FANOUT, int)
     if not 1 <= fanout <= MOST_FANOUT:
-        option = "$BRCTL_FANOUT" if given.fanout is None else "--fanout"
-        raise CommandError(f"{option} {fanout}: 1 to {MOST_FANOUT} nodes at a time")
+        raise CommandError(f"$BRCTL_FANOUT {fanout}: 1 to {MOST_FANOUT} nodes at a time")
     connect_s = declared.connect_timeout if declared else DEFAULT_CONNECT_S
     return Limits(fanout, connect_s, max(LEAST_START_S, answer_s), answer_s)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..node.alert_facts import Label, Rule
+from ..node.alert_facts import Event, Label, Rule
 from .common import Command, Common, Group, common
 from .errors import CLEAN, FOUND, INCOMPLETE, CommandError, tell
 
@@ -126,8 +126,14 @@ def history(
     form = given.form(*_FORMS)
     config = opened(given)
     names = named(given, config)
-    found = [one for one in store(given, config).history() if names is None or one.node in names]
+    done = store(given, config).history()
+    if done.unreadable and not done.records:
+        raise CommandError("the history is damaged: no line of it can be read", code=INCOMPLETE)
+    found = [one for one in done.records if names is None or one.node in names]
     shown.history(found[-last:], form, any(mocked(given)))
+    if done.unreadable:
+        tell(f"the history is damaged: lines that cannot be read: {done.unreadable}", word="warning")
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command("silence", cls=Command)
@@ -152,17 +158,20 @@ def silence(
 
     given = common(ctx)
     form = given.form(*_FORMS)
-    kept, now = store(given, opened(given)), time.time()
+    kept, now, aside = store(given, opened(given)), time.time(), None
     if remove is not None:
         if not kept.unsilence(remove, now):
             raise CommandError(f"no silence is called {remove}", "`brctl monitor alerts silence` prints them")
     elif matchers:
-        kept.silence(_silence(given, matchers, for_, comment, now), now)
+        aside = kept.silence(_silence(given, matchers, for_, comment, now), now)
     elif for_ or comment:
         raise CommandError(
             "what is to be silenced?", "for example: brctl monitor alerts silence gpu-hot gpu=3 --for 2h"
         )
     shown.silences(kept.silences(now), form, now, any(mocked(given)))
+    if aside:
+        tell("what was silenced before could not be read", f"it is damaged, and kept in {aside}", word="warning")
+        raise typer.Exit(INCOMPLETE)
 
 
 def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: str | None, now: float) -> Silence:
@@ -180,14 +189,34 @@ def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: 
     rules = [each for each in matchers if "=" not in each]
     if len(rules) > 1:
         raise CommandError(f"{rules[0]} and {rules[1]}: one alert at a time", "or a pattern of several: 'gpu-*'")
-    labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers if "=" in each))
     config = opened(given)
     nodes = named(given, config) or ()
     rule = rule_id(rules[0]) if rules else "*"
     known = all_names(config)
     if not fnmatch.filter(known, rule):
         raise CommandError(f"no alert is called {rule}", nearest_or(rule, known, "see `brctl monitor alerts list`"))
+    labels = _labels([each for each in matchers if "=" in each], config, fnmatch.filter(known, rule))
     return Silence(new_id(), now + length_s, rule, tuple(nodes), labels, comment.strip(), getpass.getuser())
+
+
+def _labels(matchers: Sequence[str], config: Config | None, alerts: Sequence[str]) -> tuple[Label, ...]:
+    """Raises CommandError: one names nothing, or what none of these alerts is about."""
+    from ..config.alerts import all_series, metrics
+    from ..config.nodes import nearest_or
+    from ..fleet.alert_series import SERIES
+
+    about = metrics(config, alerts)
+    known = {label for series in (*all_series().values(), *SERIES) if series.name in about for label in series.labels}
+    labels = tuple(Label(name, value) for name, _, value in (each.partition("=") for each in matchers))
+    for name, value in labels:
+        if not value.strip():
+            raise CommandError(f"{name}= names nothing", "is a variable not set? Without it all are silenced")
+        if name not in known:
+            hint = (
+                "nodes are named by --nodes" if name == "node" else f"there are: {', '.join(sorted(known)) or 'none'}"
+            )
+            raise CommandError(f"no such alert has a label {name}", nearest_or(name, known, hint))
+    return labels
 
 
 @app.command("test", cls=Command)
@@ -196,18 +225,24 @@ def try_(
     file: Path = typer.Argument(..., metavar="FILE", help="Recorded samples: brctl monitor -o jsonl > FILE."),
 ) -> None:
     """Try the rules on recorded samples, by their own clock: what would have fired, and when. Exits 1 where any did."""
-    from ..fleet.alert_replay import InvalidRecordingError, replay
+    from ..fleet.alert_replay import CutShortError, InvalidRecordingError, recorded, replay
     from ..render import alerts as shown
     from .alerting import of_nodes
+    from .files import unreadable
     from .session import opened
 
     given = common(ctx)
     form = given.form(*_FORMS)
     rules = of_nodes(opened(given))
+    events: list[Event] = []
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            events = list(replay(lines, lambda node: rules(node).rules))
+        with file.open("rb") as lines:
+            events.extend(replay(recorded(lines), lambda node: rules(node).rules))
     except InvalidRecordingError as error:
         raise CommandError(f"{file}: {error}", "record it with `brctl monitor -o jsonl > FILE`") from None
+    except CutShortError as error:
+        given.warn(f"warning: {file}: {error}")
+    except OSError as error:
+        raise unreadable(file, error) from None
     shown.events(events, form)
     raise typer.Exit(FOUND if any(event.alert.fired_at is not None for event in events) else CLEAN)

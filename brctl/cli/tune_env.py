@@ -11,6 +11,7 @@ import typer
 
 from .common import common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
+from .files import unreadable
 from .node_manager import FAIL_ON, STRICT, FailOn, finish
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ def _asking(run: Session | FleetSession, framework: str | None, pid: int | None)
 
 def _source(lint: str) -> _Source:
     """Raises CommandError: it cannot be read, or is no environment."""
-    if not lint:
-        raise CommandError("--lint names nothing", "a file, - or a PID")
-    if lint.isascii() and lint.isdigit():
+    if lint.isascii() and lint.isdecimal():
         if len(lint) > _LONGEST_PID or int(lint) == 0:
             raise CommandError(f"--lint {lint}: there is no such PID", "a file of that name: --lint ./NAME")
         return _Source(f"process {lint}", "", int(lint))
@@ -105,7 +104,7 @@ def _source(lint: str) -> _Source:
         with sys.stdin.buffer if lint == "-" else Path(lint).open("rb") as stream:
             data = stream.read(LARGEST_BYTES + 1)
     except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror}") from None
+        raise unreadable(name, error) from None
     if len(data) > LARGEST_BYTES or b"\0" in data:
         raise CommandError(f"{name} is no environment: it is larger than 1 MiB or no text")
     return _Source(name, data.decode("utf-8", "replace"), None)

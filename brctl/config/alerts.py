@@ -1,6 +1,6 @@
 """What `alerting` of the config comes to for one node: rules, and what their actions need."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -89,6 +89,13 @@ def all_names(config: Config | None) -> tuple[str, ...]:
     """Of every alert that there is on any node."""
     given = [name for _, part in config.parts() for name in part.alerting] if config else []
     return tuple(dict.fromkeys((*_DEFAULTS, *map(rule_id, given))))
+
+
+def metrics(config: Config | None, names: Collection[str]) -> frozenset[str]:
+    """The series that alerts of these names look at, on any node."""
+    given = [item for _, part in config.parts() for item in part.alerting.items()] if config else []
+    looks = [*((name, rule.series) for name, rule in _DEFAULTS.items()), *((rule_id(n), a.metric) for n, a in given)]
+    return frozenset(series for name, series in looks if name in names and series)
 
 
 def _rule(name: str, alert: Alert) -> Rule:

@@ -83,7 +83,7 @@ def _accelerator(gpus: list[Gpu], seen: Inventory) -> Iterator[str]:
     yield f"  count: {len(seen.gpus or ())}"
     yield from _same("  memory: {}MiB", identities, lambda it: (it.memory_bytes or 0) >> 20 or None)
     driver = seen.accelerator_driver
-    if driver and driver.version.partition(".")[0].isdigit():
+    if driver and driver.version.partition(".")[0].isdecimal():
         major = int(driver.version.partition(".")[0])
         yield f'  driver: ">={major},<{major + 1}" # now {driver.version}'
     yield from _same("  vbios: {}", identities, lambda it: it.vbios)

@@ -174,7 +174,7 @@ def _parse(key: str) -> Loc:
         node = _at(loc) or {}
         word, _, others = rest.partition(".")
         if "items" in node:
-            loc, rest = (*loc, 0), others if word.isdigit() else rest
+            loc, rest = (*loc, 0), others if word.isdecimal() else rest
             continue
         chosen = _child(node, NAME)
         leaf = rest if chosen and not _is_section(chosen) else word

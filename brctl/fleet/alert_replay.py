@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import count
+from typing import Any, BinaryIO
 
 from ..node.alert_facts import Alert, Event, Rule
 from ..node.monitor.alerts import evaluate
 from ..node.report import Sample, Series, State
+
+_LONGEST_BYTES = 16 << 20
+"""Of a line. A tick of eight GPUs has 0.1 MB, with all labels spelled out."""
 
 
 class InvalidRecordingError(Exception):
     """A line is none of `brctl monitor -o jsonl`, or there is none."""
 
 
+class CutShortError(Exception):
+    """The last line is not whole: the recorder was killed, or its disk was full."""
+
+
+def recorded(file: BinaryIO) -> Iterator[str]:
+    """Its lines. Raises OSError, InvalidRecordingError: one is longer than any tick."""
+    for number in count(1):
+        line = file.readline(_LONGEST_BYTES + 1)
+        if not line:
+            return
+        if len(line) > _LONGEST_BYTES:
+            raise InvalidRecordingError(f"line {number} is longer than {_LONGEST_BYTES >> 20} MiB, and no tick is")
+        yield line.decode("utf-8", "replace")
+
+
 def replay(lines: Iterable[str], rules: Callable[[str], Sequence[Rule]]) -> Iterator[Event]:
-    """What happens, in order. Raises InvalidRecordingError."""
+    """What happens, in order. Raises InvalidRecordingError; CutShortError at the end: all else has been judged."""
     alerts: dict[str, tuple[Alert, ...]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -24,6 +43,8 @@ def replay(lines: Iterable[str], rules: Callable[[str], Sequence[Rule]]) -> Iter
         try:
             node, at, series, samples = _tick(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            if alerts and not line.endswith("\n"):
+                raise CutShortError(f"the last line, {number}, is cut short, and was left out") from None
             raise InvalidRecordingError(f"line {number} is no tick: {type(error).__name__}: {error}") from None
         alerts[node], events = evaluate(rules(node), alerts.get(node, ()), node, series, samples, at)
         yield from events

@@ -1,11 +1,12 @@
 """What is kept of alerts on the admin host: how they stand, what is silenced, what was done.
 
 Under $BRCTL_STATE_DIR/alerts, a folder for each config (and one for its mocks): alerts.json, silences.json,
-history.jsonl. A file that is broken is begun anew: an alert that fires fires again. One that cannot be read is an
-error, and never nothing: what is silenced or begun would be forgotten.
+history.jsonl. One that cannot be read, or is damaged, is an error, and never nothing: what is silenced or begun would
+be forgotten. It is not written over either: a silence that is added keeps the damaged file aside.
 """
 
 import contextlib
+import errno
 import fcntl
 import fnmatch
 import hashlib
@@ -64,6 +65,22 @@ class Kept(NamedTuple):
     """What was begun and is not undone."""
 
 
+class History(NamedTuple):
+    records: tuple[ActionRecord, ...]
+    """Oldest first; of each action its last record."""
+    unreadable: int
+    """Lines that are none: a disk was full, or the file is damaged."""
+
+
+class DamagedError(OSError):
+    """A file of ours that holds something else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            errno.EILSEQ, "damaged, or of another version; it is begun anew where it is moved away", str(path)
+        )
+
+
 class BusyError(Exception):
     """Another one acts on these alerts."""
 
@@ -86,9 +103,10 @@ class Store:
                 who = holder.read(100).strip()
                 text = f"another brctl monitor acts on these alerts{f' (process {who})' if who else ''}"
                 raise BusyError(text) from None
-            holder.truncate(0)
-            holder.write(f"{os.getpid()}\n")
-            holder.flush()
+            with _naming(self._folder / "acting"):
+                holder.truncate(0)
+                holder.write(f"{os.getpid()}\n")
+                holder.flush()
             yield
 
     def kept(self) -> Kept:
@@ -104,10 +122,18 @@ class Store:
         found = self._read("silences.json", _Silences) or _Silences()
         return tuple(silence for silence in found.silences if silence.until > now)
 
-    def silence(self, added: Silence, now: float) -> None:
-        """Raises OSError."""
+    def silence(self, added: Silence, now: float) -> Path | None:
+        """Where the silences until now are kept aside, as their file is damaged. Raises OSError."""
         with self._lock():
-            self._write("silences.json", dumps(_Silences((*self.silences(now), added))))
+            before: tuple[Silence, ...] = ()
+            aside = None
+            try:
+                before = self.silences(now)
+            except DamagedError as error:
+                aside = self._folder / f"silences.json.damaged-{new_id()}"
+                Path(error.filename).replace(aside)
+            self._write("silences.json", dumps(_Silences((*before, added))))
+            return aside
 
     def unsilence(self, name: str, now: float) -> bool:
         """Whether there was such a one. Raises OSError."""
@@ -123,24 +149,29 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 if self._history.stat().st_size > _MOST_BYTES:
                     self._history.replace(f"{self._history}.1")
-            with self._history.open("ab") as file:
+            with _naming(self._history), self._history.open("ab") as file:
                 file.write(b"\n" + dumps(record).encode("ascii"))  # first: what a full disk cut short stays alone
                 file.flush()
                 os.fsync(file.fileno())
 
-    def history(self) -> tuple[ActionRecord, ...]:
-        """Oldest first; of each action its last record. Raises OSError."""
+    def history(self) -> History:
+        """Raises OSError."""
         found: dict[str, ActionRecord] = {}
+        unreadable = 0
         for path in (Path(f"{self._history}.1"), self._history):
             for record in _lines(path):
-                found[record.id] = record
-        return tuple(sorted(found.values(), key=lambda record: record.at))
+                if record:
+                    found[record.id] = record
+                unreadable += record is None
+        return History(tuple(sorted(found.values(), key=lambda record: record.at)), unreadable)
 
     def _read(self, name: str, kind: type[K]) -> K | None:
         try:
             return loads(kind, read_regular(str(self._folder / name)))
-        except (*_NOT_THERE, InvalidReportError):
+        except _NOT_THERE:
             return None
+        except InvalidReportError:
+            raise DamagedError(self._folder / name) from None
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -153,7 +184,7 @@ class Store:
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
         descriptor, fresh = tempfile.mkstemp(dir=self._folder)  # 0600
         try:
-            with os.fdopen(descriptor, "w") as file:
+            with _naming(self._folder / name), os.fdopen(descriptor, "w") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(descriptor)
@@ -164,14 +195,30 @@ class Store:
             raise
 
 
-def _lines(path: Path) -> Iterator[ActionRecord]:
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An error of writing says which file: the system names those alone that could not be opened."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _lines(path: Path) -> Iterator[ActionRecord | None]:
+    """None: a line that is no record, as the last one of a full disk is cut short."""
     try:
         lines = read_regular(str(path)).splitlines()
     except _NOT_THERE:
         return
-    for line in lines:
-        with contextlib.suppress(InvalidReportError):  # the last line of a full disk is cut short
-            yield loads(ActionRecord, line)
+    yield from map(_record, filter(bytes.strip, lines))
+
+
+def _record(line: bytes) -> ActionRecord | None:
+    try:
+        return loads(ActionRecord, line)
+    except InvalidReportError:
+        return None
 
 
 def new_id() -> str:

@@ -209,5 +209,6 @@ class Watch:
 
     def _hindered(self, what: str, error: OSError) -> None:
         if what not in self._troubles:
-            self._trouble(f"cannot {what}: {error.strerror or error}")
+            file = f"{error.filename}: " if error.filename else ""
+            self._trouble(f"cannot {what}: {file}{error.strerror or error}")
         self._troubles.add(what)

@@ -92,6 +92,13 @@ class Log(NamedTuple):
     links: tuple[Link, ...] = ()
     complaints: tuple[str, ...] = ()
     """Lines that say that something failed."""
+    unfinished: str = ""
+    """The test that had begun when the log ends."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a result in it at all."""
+        return bool((self.collective and self.collective.rows) or any(copy.sum for copy in self.copies) or self.links)
 
 
 def parse(text: str) -> Log | None:
@@ -100,7 +107,7 @@ def parse(text: str) -> Log | None:
     if "Out of bounds values" in text or re.search(r"^#\s+size\s+count\s+type", text, re.M):
         return Log("nccl-tests", _collective(text), complaints=complaints)
     if text.startswith("nvbandwidth") or "nvbandwidth Version" in text:
-        return Log("nvbandwidth", copies=tuple(_copies(text)), complaints=complaints)
+        return Log("nvbandwidth", copies=tuple(_copies(text)), complaints=complaints, unfinished=_unfinished(text))
     if re.search(r"RDMA_(Write|Read)|Send BW Test|#bytes\s+#iterations", text):
         return Log("perftest", links=tuple(_links(text)), complaints=complaints)
     return None
@@ -108,7 +115,9 @@ def parse(text: str) -> Log | None:
 
 _COMPLAINT = re.compile(
     r"\bFAILED\b|Test (NCCL|CUDA) failure|NCCL WARN|CUDA error|Couldn't|Failed to|Completion with error|ERROR:"
+    r"|^\[(CUDA_ERROR_|cudaError)\w+\]|^Error: |\bin expression\b"  # nvbandwidth's error_handling.h, json_output.h
 )
+_AGAIN = "look at the end of the log, and run it again"
 _RANK = re.compile(r"#\s+Rank\s+(\d+).*? on\s+(\S+)\s+device\s+\S+\s+\[\S+\]\s+(.+?)\s*$", re.M)
 _BOUNDS = re.compile(r"# Out of bounds values\s*:\s*(\d+)")
 
@@ -145,6 +154,14 @@ def _copies(text: str) -> Iterator[Copy]:
         total = re.match(r"SUM (\S+) (\d+(?:\.\d+)?)\s*$", line)
         if total:
             yield Copy(total.group(1), float(total.group(2)), unit)
+
+
+def _unfinished(text: str) -> str:
+    """nvbandwidth names a test when it begins, and its sum, or that it is waived, when it ends."""
+    _, *runs = re.split(r"^Running ", text, flags=re.M)
+    if not runs or not runs[-1] or re.search(r"^(SUM \S+ \d|Waived)", runs[-1], re.M | re.I):
+        return ""
+    return runs[-1].splitlines()[0].rstrip(".")
 
 
 def _links(text: str) -> Iterator[Link]:
@@ -212,7 +229,13 @@ def _wrong(log: Log, subject: Subject, where: str) -> Iterator[Finding]:
         yield Finding("comm-corruption", Status.CRIT, subject, text, tuple(evidence), remedy)
     if log.collective and log.collective.out_of_bounds is None:
         text = "its last lines are missing: the test did not come to its end"
-        yield Finding("comm-log", Status.WARN, subject, text, remedy="look at the end of the log, and run it again")
+        yield Finding("comm-log", Status.WARN, subject, text, remedy=_AGAIN)
+    elif log.unfinished:
+        text = f"{log.unfinished} has no result: the test did not come to its end"
+        yield Finding("comm-log", Status.WARN, subject, text, remedy=_AGAIN)
+    elif not log.measured:
+        text = "no result is in it: nothing was measured"
+        yield Finding("comm-log", Status.WARN, subject, text, remedy=_AGAIN)
     if log.complaints:
         evidence = [Evidence("line", line, where) for line in log.complaints]
         yield Finding("comm-log", Status.WARN, subject, "it reports failures", tuple(evidence), "see these lines")

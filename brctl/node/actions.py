@@ -99,7 +99,12 @@ def _sample(host: Host, request: Request) -> Report:
 def _release(host: Host, request: Request) -> Report:
     from .monitor import release
 
-    end = release.release(host, request.sampling.release_s)
+    try:
+        end = release.release(host, request.sampling.release_s)
+    except OSError as error:
+        message = "cannot write {}: {}".format(release.PATH, (error.strerror or str(error)).lower())
+        hint = "run it as root: sudo brctl monitor release" if isinstance(error, PermissionError) else None
+        return _BLANK._replace(errors=(NodeError("release-error", message, hint),))
     until = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(end))
     let_go = request.sampling.release_s > 0
     return _BLANK._replace(notes=("GPUs are let go until " + until if let_go else "GPUs are watched again",))

@@ -31,6 +31,11 @@ def nagios(reports: Sequence[Report]) -> str:
     return "\n".join([first, *(line for report in reports for line in _long(report))])
 
 
+def unknown(why: str) -> str:
+    """The line of status where there is nothing else: nobody was asked."""
+    return f"BRCTL UNKNOWN - {_line(why)}"
+
+
 def _state(head: Headline) -> str:
     return _NAGIOS.get(head.status, "OK")
 

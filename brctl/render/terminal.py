@@ -142,7 +142,7 @@ def _padded(text: Text, width: int, right: bool = False) -> Text:
 
 
 def _columns_given() -> bool:
-    return os.environ.get("COLUMNS", "").isdigit()
+    return os.environ.get("COLUMNS", "").isdecimal()
 
 
 def _cell(value: Text | str | None) -> Text:

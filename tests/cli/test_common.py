@@ -42,11 +42,13 @@ def test_the_mock_may_stand_in_the_environment(brctl: Brctl, monkeypatch: pytest
         (["--timeout", "5"], "error: --timeout 5: 5 has no unit\n"),
         (["--timeout", "soon"], "error: --timeout soon: 'soon' is no duration\n"),
         (["--nodes", "gpu[001-"], "error: --nodes gpu[001-: not a node set: '[' is not closed\n"),
-        (["--nodes", ""], "error: --nodes : the node set is empty\n"),
+        (["--nodes", ""], "error: --nodes is empty\n"),
         (["--nodes", "@nogroup"], "error: --nodes @nogroup: "),
         (["--nodes", "@all"], "error: --nodes @all: a group or wildcard means nothing here: "),
         (["--nodes", "gpu[5-1]"], "error: --nodes gpu[5-1]: not a node set: "),
         (["--nodes", "n[1-1000000000]"], "error: --nodes n[1-1000000000]: more than 16384 nodes\n"),
+        (["-f", "0"], "error: --fanout 0: 1 to 4096 nodes at a time\n"),
+        (["-f", "-1"], "error: --fanout -1: 1 to 4096 nodes at a time\n"),
         (["--nodes", "gpu[001-004]", "--fanout", "0"], "error: --fanout 0: 1 to 4096 nodes at a time\n"),
         (["--nodes", "gpu[001-004]", "--fanout", "4097"], "error: --fanout 4097: 1 to 4096 nodes at a time\n"),
         (["--as", "-x"], "error: --as -x: no node name: letters, digits, '.', '_' and '-' are allowed\n"),
@@ -65,10 +67,51 @@ def test_wrong_usage_is_one_error_and_2(brctl: Brctl, argv: list[str], error: st
 
 
 @pytest.mark.parametrize(
+    "argv",
+    [
+        ("--mock", "", "tune", "apply", "--yes"),
+        ("--mock=", "node-manager", "check"),
+        ("node-manager", "--mock", "", "check"),
+        ("--mock", "cpu-only", "node-manager", "check", "--config", ""),
+        ("--mock", "cpu-only", "node-manager", "check", "--as", ""),
+        ("--mock", "cpu-only", "node-manager", "check", "--timeout", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--only", "gpu", "--only", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--level", "full", "--interval", ""),
+        ("--mock", "cpu-only", "diagnose", "run", "--baseline", ""),
+        ("--mock", "cpu-only", "monitor", "--for", ""),
+        ("diagnose", "comm", "--from-log", ""),
+        ("diagnose", "log", ""),
+        ("monitor", "alerts", "test", ""),
+        ("config", "validate", ""),
+    ],
+)
+def test_an_empty_value_is_no_option_left_out(
+    brctl: Brctl, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+) -> None:
+    def agent(*_: object) -> None:
+        raise AssertionError("a machine is asked")
+
+    monkeypatch.setattr("brctl.cli.session.LocalAgent", agent)
+    result = brctl(*argv)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.partition("\n")[0].endswith(" is empty")
+
+
+def test_an_empty_variable_of_the_environment_is_not_set(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRCTL_CONFIG", "")
+    monkeypatch.setenv("BRCTL_TIMEOUT", "")
+    assert brctl("--mock", "cpu-only", "node-manager", "check").code == 0
+
+
+@pytest.mark.parametrize(
     ("mock", "error"),
     [
         ("dgx-h10", "error: no machine is called 'dgx-h10'\nhint: nearest: dgx-h100"),
         ("dgx-h100+gpu3-lots", "error: unknown fault 'gpu3-lots'; nearest: 'gpu3-lost'\n"),
+        (",", "error: --mock ,: the name of a machine or node is empty\nhint: MACHINE,NODE=MACHINE,...\n"),
+        ("cpu-only,", "error: --mock cpu-only,: the name of a machine or node is empty\n"),
+        ("cpu-only,gpu001=", "error: --mock cpu-only,gpu001=: the name of a machine or node is empty\n"),
+        ("=cpu-only", "error: --mock =cpu-only: the name of a machine or node is empty\n"),
         ("nowhere/x.json", "error: cannot read nowhere/x.json: No such file or directory\n"),
     ],
 )
@@ -103,6 +146,7 @@ def test_version(brctl: Brctl) -> None:
     from brctl import __version__
 
     assert brctl("--version") == (0, f"brctl {__version__}\n", "")
+    assert brctl("--mock", "cpu-only", "--version") == (0, f"brctl {__version__}\n", "")
 
 
 @pytest.mark.parametrize("word", ["addbr", "show", "stp"])
@@ -194,3 +238,46 @@ def test_a_brctl_that_cannot_be_read_is_none(brctl: Brctl, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr("brctl.cli.os.access", lambda path, _: path.startswith(str(tmp_path)))
     assert "which is not installed" in brctl("addbr").err
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (
+            ("--mock", "cpu-only", "-c", "nope.yaml", "diagnose", "run", "-o", "nagios"),
+            "nope.yaml: no such file or directory",
+        ),
+        (
+            ("--mock", "cpu-only", "-c", "bad.yaml", "diagnose", "run", "-o", "nagios"),
+            "bad.yaml:1:1: cluster: missing",
+        ),
+        (("--mock", "bogus", "diagnose", "run", "-qonagios"), "no machine is called 'bogus'"),
+        (
+            ("--mock", "cpu-only", "diagnose", "run", "--fail-on", "b", "--output=nagios"),
+            "Invalid value for '--fail-on'",
+        ),
+        (("--mock", "cpu-only", "diagnose", "run", "--bogus", "--output", "nagios"), "No such option: --bogus"),
+        (("-o", "nagios", "diagnose", "log", "nope"), "cannot read nope: No such file or directory"),
+        (("-o", "nagios", "diagnose", "log", "a|b\nc"), "cannot read a/b\N{REPLACEMENT CHARACTER}c: No such file"),
+        (("-o", "nagios", "diagnose", "symptom", "x", "--mock", ""), "--mock is empty"),
+        (("-o", "nagios", "diagnose", "log"), "Missing argument 'FILE|-'".replace("|", "/")),
+    ],
+)
+def test_a_plugin_that_cannot_ask_is_unknown_and_never_critical(brctl: Brctl, argv: tuple[str, ...], line: str) -> None:
+    Path("bad.yaml").write_text("versoin: 1\n")
+    result = brctl(*argv)
+    assert result.code == 3
+    assert result.out.startswith(f"BRCTL UNKNOWN - {line}")
+    assert result.out.count("\n") == 1
+    assert "error" in result.err
+    plain = [word for word in argv if word not in ("-o", "nagios", "-qonagios", "--output", "--output=nagios")]
+    assert brctl(*plain).out == ""
+
+
+def test_a_fault_of_ours_is_unknown_for_a_plugin(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr("brctl.cli.session.opened", broken)
+    result = brctl("--mock", "cpu-only", "diagnose", "run", "-o", "nagios")
+    assert (result.code, result.out) == (3, "BRCTL UNKNOWN - RuntimeError: oops\n")

@@ -92,13 +92,17 @@ def test_what_a_config_says_holds(brctl: Brctl, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
-        (("log", "none.log"), 3, "error: cannot read none.log: No such file or directory\n"),
-        (("log", "."), 3, "error: cannot read .: Is a directory\n"),
-        (("log", "binary"), 3, "error: binary is no text: it has NUL bytes\n"),
-        (("log", "words"), 3, "error: words is no output that brctl knows\nhint: known are kernel logs"),
+        (("log", "none.log"), 2, "error: cannot read none.log: No such file or directory\n"),
+        (("log", "."), 2, "error: cannot read .: Is a directory\n"),
+        (("log", "binary"), 2, "error: binary is no text: it has NUL bytes\n"),
+        (("log", "words"), 2, "error: words is no output that brctl knows\nhint: known are kernel logs"),
         (("log", "clean.log", "-w", "gpu001"), 2, "error: --nodes: `diagnose log` judges a file\n"),
         (("explain", "gpu-xdi"), 2, "error: no such check: gpu-xdi\nhint: did you mean gpu-xid?"),
         (("explain", "xid"), 2, "error: explain xid: the number of an Xid is missing\n"),
+        (("explain", "xid", "79", "80"), 2, "error: explain xid 79 80: one Xid at a time\n"),
+        (("explain", "xid", "\N{ARABIC-INDIC DIGIT THREE}"), 2, "error: explain xid \N{ARABIC-INDIC DIGIT THREE}: the"),
+        (("explain", "\N{SUPERSCRIPT TWO}"), 2, "error: no such check: \N{SUPERSCRIPT TWO}\n"),
+        (("explain", "790000"), 2, "error: explain 790000: the number of an Xid is missing\n"),
         (("explain", "xid", "many"), 2, "error: explain xid many: the number of an Xid is missing\n"),
     ],
 )
@@ -169,7 +173,7 @@ def test_two_files_one_after_the_other(brctl: Brctl, tmp_path: Path) -> None:
         (("clean.log", "--apart", "1m"), 2, "--baseline and --apart belong together"),
         (("clean.log", "--baseline", "lost.log", "--apart", "5"), 2, "--apart 5: "),
         (("clean.log", "--baseline", "lost.log", "--apart", "1m"), 2, "--baseline lost.log is kernel log, without"),
-        (("clean.log", "--baseline", "no.log", "--apart", "1m"), 3, "cannot read no.log"),
+        (("clean.log", "--baseline", "no.log", "--apart", "1m"), 2, "cannot read no.log"),
     ],
 )
 def test_what_cannot_be_compared(brctl: Brctl, arguments: "tuple[str, ...]", code: int, says: str) -> None:

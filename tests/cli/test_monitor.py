@@ -186,6 +186,27 @@ def test_a_collector_that_there_is_not(brctl: Callable[..., Any], config: str) -
     assert "processes" in result.err.partition("hint")[2]
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            PermissionError(13, "Permission denied"),
+            "permission denied\nhint: run it as root: sudo brctl monitor release\n",
+        ),
+        (OSError(28, "No space left on device"), "no space left on device\n"),
+    ],
+)
+def test_a_release_that_cannot_be_written(
+    brctl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+) -> None:
+    def refuse(*_: object) -> float:
+        raise error
+
+    monkeypatch.setattr("brctl.node.monitor.release.release", refuse)
+    result = brctl("--mock", "dgx-h100", "monitor", "release", "--for", "5s")
+    assert (result.code, result.err) == (3, f"error: gpu001: cannot write /run/brctl/release: {told}")
+
+
 def test_handles_are_let_go_and_taken_back(brctl: Callable[..., Any]) -> None:
     told = brctl("--mock", "dgx-h100", "monitor", "release", "--for", "60s")
     assert told.code == 0

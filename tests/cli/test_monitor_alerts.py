@@ -128,6 +128,12 @@ def test_a_silence_from_beginning_to_end(brctl: Brctl) -> None:
         (["gpu-up", "--for", "1h", "--comment", "x"], "no alert is called gpu-up"),
         (["a", "b", "--for", "1h", "--comment", "x"], "a and b: one alert at a time"),
         (["--for", "1h"], "what is to be silenced?"),
+        (["gpu=", "--for", "1h", "--comment", "x"], "gpu= names nothing"),
+        (["gpu-hot", "gpu= ", "--for", "1h", "--comment", "x"], "gpu= names nothing"),
+        (["gpu-down", "gpuu=1", "--for", "1h", "--comment", "x"], "no such alert has a label gpuu"),
+        (["node-silent", "gpu=1", "--for", "1h", "--comment", "x"], "no such alert has a label gpu"),
+        (["node=gpu001", "--for", "1h", "--comment", "x"], "no such alert has a label node"),
+        (["=1", "--for", "1h", "--comment", "x"], "no such alert has a label "),
         (["--remove", "x"], "no silence is called x"),
     ],
 )
@@ -135,6 +141,13 @@ def test_no_silence(brctl: Brctl, given: "list[str]", said: str) -> None:
     result = brctl("monitor", "alerts", "silence", *given)
     assert result.code == 2
     assert result.err.startswith(f"error: {said}\nhint: ")
+    assert brctl("monitor", "alerts", "silence").out == "nothing is silenced\n"
+
+
+def test_a_label_of_an_alert_of_ones_own_can_be_silenced(brctl: Brctl, config: str) -> None:
+    words = ("monitor", "alerts", "silence", "--for", "1h", "--comment", "x")
+    for matchers in (("idle", "gpu=3"), ("gpu-straggler", "uuid=GPU-*"), ("gpu=[0-3]",)):
+        assert brctl("-c", config, *words, *matchers).code == 0, matchers
 
 
 def test_without_act_it_is_said_what_would_be_done(brctl: Brctl, config: str) -> None:
@@ -199,6 +212,11 @@ def test_recorded_samples(brctl: Brctl, tmp_path: Path) -> None:
     assert tried.out.splitlines()[0].split()[2:] == ["fired", "gpu001", "gpu-down", "gpu", "3"]
     (event,) = json.loads(brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"), "-o", "json").out)["events"]
     assert (event["what"], event["alert"]["rule"], event["alert"]["points"]) == ("fired", "gpu-down", [])
+    (tmp_path / "r.jsonl").write_text(recorded + recorded[:-9])
+    cut = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
+    number = 2 * recorded.count("\n")
+    assert (cut.code, cut.out) == (1, tried.out)
+    assert cut.err == f"warning: {tmp_path}/r.jsonl: the last line, {number}, is cut short, and was left out\n"
     (tmp_path / "r.jsonl").write_text("")
     empty = brctl("monitor", "alerts", "test", str(tmp_path / "r.jsonl"))
     assert (empty.code, empty.out) == (2, "")
@@ -226,3 +244,31 @@ def test_rules_of_the_config_for_prometheus(brctl: Brctl, config: str) -> None:
     assert found["BrctlIdle"]["annotations"] == {
         "summary": "brctl_gpu_power_watts of {{ $labels.node }} is {{ $value }} W"
     }
+
+
+def test_what_is_kept_and_damaged_is_told_and_not_written_over(brctl: Brctl, tmp_path: Path) -> None:
+    def alerts(*words: str) -> Any:
+        return brctl(*LOST, "monitor", "alerts", *words)
+
+    again = ("silence", "gpu-hot", "--for", "1h", "--comment", "x")
+    assert alerts(*again).code == 0
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
+    silences, history = folder / "silences.json", folder / "history.jsonl"
+    silences.write_text(cut := silences.read_text()[:-3])
+    listed = alerts("silence")
+    said = "damaged, or of another version; it is begun anew where it is moved away"
+    assert (listed.code, listed.out, listed.err) == (3, "", f"error: {silences}: {said}\n")
+    added = alerts(*again)
+    assert (added.code, added.out.count("gpu-hot")) == (3, 1)
+    (aside,) = folder.glob("silences.json.damaged-*")
+    hint = f"hint: it is damaged, and kept in {aside}\n"
+    assert added.err == f"warning: what was silenced before could not be read\n{hint}"
+    assert aside.read_text() == cut
+    assert alerts("silence").code == 0
+    history.write_bytes(b"\0\xff\n")
+    done = alerts("history")
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "error: the history is damaged: no line of it can be read\n"
+    (folder / "alerts.json").write_text("{")
+    acting = brctl(*LOST, "monitor", "--act", "--for", "1s", "-o", "jsonl")
+    assert (acting.code, acting.err) == (3, f"error: {folder / 'alerts.json'}: {said}\n")

@@ -73,7 +73,7 @@ def test_from_standard_input(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> N
         ("none.sh", 2, "error: cannot read none.sh: No such file or directory\n"),
         ("binary", 2, "error: binary is no environment: it is larger than 1 MiB or no text\n"),
         ("4242", 3, "error: gpu001: there is no process 4242\n"),
-        ("", 2, "error: --lint names nothing\nhint: a file, - or a PID\n"),
+        ("", 2, "error: --lint is empty\n"),
         ("0", 2, "error: --lint 0: there is no such PID\nhint: a file of that name: --lint ./NAME\n"),
         ("9" * 20, 2, "error: --lint 99999999999999999999: there is no such PID\nhint: a file of that name: "),
     ],

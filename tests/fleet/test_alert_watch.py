@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brctl.fleet import alert_store
+from brctl.fleet import alert_replay, alert_store
 from brctl.fleet.alert_actions import Drain, Log, Proposed
 from brctl.fleet.alert_courier import Courier
-from brctl.fleet.alert_replay import InvalidRecordingError, replay
+from brctl.fleet.alert_replay import CutShortError, InvalidRecordingError, recorded, replay
 from brctl.fleet.alert_series import FIRING, NODE_UP, STRAGGLER, with_samples
-from brctl.fleet.alert_store import BusyError, Silence, Store, new_id, undone
+from brctl.fleet.alert_store import BusyError, DamagedError, History, Silence, Store, new_id, undone
 from brctl.fleet.alert_watch import Watch, Watched
 from brctl.fleet.drain import NodeState
 from brctl.fleet.rail_out import RailFile
@@ -96,7 +97,7 @@ def test_begun_once_undone_once_and_kept() -> None:
     (over,) = bench.tick(a=79, b=70).records
     assert (over.undone_at, over.undone) == (bench.now, "cleared")
     assert bench.deed.said == ["begin a 3", "undo a 3"]
-    (kept,) = bench.store.history()
+    (kept,) = bench.store.history().records
     assert kept == over
     assert kept.evidence.endswith("was 90 C, >= 85 C")
 
@@ -183,21 +184,58 @@ def test_one_acts_at_a_time() -> None:
         pass
 
 
-def test_files_that_are_broken(tmp_path: Path) -> None:
+def test_files_that_are_damaged_are_no_empty_ones(tmp_path: Path) -> None:
     bench = Bench()
     bench.tick(a=90)
     (folder,) = (tmp_path / "state" / "alerts").iterdir()
-    (folder / "alerts.json").write_text("{")
-    (folder / "silences.json").write_text("[]")
+    alerts, silences = folder / "alerts.json", folder / "silences.json"
+    good = alerts.read_text()
+    for damaged in ("{", "", "[]", good[:-1], '{"silences": 1}'):
+        alerts.write_text(damaged)
+        with pytest.raises(DamagedError) as caught:
+            Bench()
+        assert caught.value.filename == str(alerts)
+        assert alerts.read_text() == damaged, "what is begun stands in it"
+    alerts.write_text(good)
+    silences.write_text("[]")
+    with pytest.raises(DamagedError):
+        bench.store.unsilence("x", 1.0)
+    assert bench.tick(a=70).silenced == frozenset()
+    assert bench.trouble == [f"cannot read what is kept of alerts: {silences}: {caught.value.strerror}"]
+    one = Silence("x", 50.0, "hot", (), (), "why", "me")
+    aside = bench.store.silence(one, 10.0)
+    assert aside is not None
+    assert (aside.parent, aside.name.startswith("silences.json.damaged-"), aside.read_text()) == (folder, True, "[]")
+    assert bench.store.silences(10.0) == (one,)
+    assert bench.store.silence(one._replace(id="y"), 10.0) is None
+
+
+def test_a_history_with_lines_that_are_none(tmp_path: Path) -> None:
+    bench = Bench()
+    bench.tick(a=90)
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
     with (folder / "history.jsonl").open("a") as file:
         file.write('\n{"id": "cut')
-    again = Bench()
-    again.tick(a=90)
-    assert again.deed.said == ["begin a 3"]
-    assert len(again.store.history()) == 2
+    bench.tick(a=70)
+    done = bench.store.history()
+    assert ([one.undone for one in done.records], done.unreadable) == (["cleared"], 1)
     (folder / "history.jsonl").write_bytes(b" " * (5 << 20))
-    again.tick(a=70)
+    bench.tick(a=70)
+    bench.tick(a=90)
     assert (folder / "history.jsonl.1").stat().st_size == 5 << 20
+
+
+def test_a_file_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    store = Store(None, mocked=True)
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        store.silence(Silence("x", 50.0, "hot", (), (), "why", "me"), 10.0)
+    (folder,) = (tmp_path / "state" / "alerts").iterdir()
+    assert caught.value.filename == str(folder / "silences.json")
+    assert [each.name for each in folder.iterdir()] == [".lock"]
 
 
 def test_a_disk_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +329,7 @@ def test_a_state_folder_that_is_none_holds_nothing(monkeypatch: pytest.MonkeyPat
     (tmp_path / "file").touch()
     monkeypatch.setenv("BRCTL_STATE_DIR", str(tmp_path / "file"))
     store = Store(None, mocked=False)
-    assert (store.kept(), store.silences(1.0), store.history()) == (alert_store.Kept(), (), ())
+    assert (store.kept(), store.silences(1.0), store.history()) == (alert_store.Kept(), (), History((), 0))
     assert RailFile(None, mocked=False).read() is None
 
 
@@ -421,4 +459,22 @@ def test_a_recording_is_tried_by_its_own_clock() -> None:
 @pytest.mark.parametrize("line", ["{", "[]", "{}", '{"node": "n", "time": 1, "samples": [{"series": "x"}]}', "1"])
 def test_what_is_no_recording(line: str) -> None:
     with pytest.raises(InvalidRecordingError, match="line 2 is no tick"):
-        list(replay([_line(70, 1), line], lambda _: [RULE]))
+        list(replay([_line(70, 1) + "\n", line + "\n"], lambda _: [RULE]))
+    with pytest.raises(InvalidRecordingError, match="line 1 is no tick"):
+        list(replay([line], lambda _: [RULE]))
+
+
+def test_of_a_recording_that_is_cut_short_all_but_the_last_line_is_judged() -> None:
+    events: list[Event] = []
+    whole = [_line(70, 1) + "\n", _line(90, 2) + "\n"]
+    with pytest.raises(CutShortError, match=r"^the last line, 3, is cut short, and was left out$"):
+        events.extend(replay([*whole, _line(70, 3)[:-1]], lambda _: [RULE]))
+    assert [(event.what, event.at) for event in events] == [(Happening.FIRED, 2.0)]
+    assert len(list(replay([*whole, _line(70, 3)], lambda _: [RULE]))) == 2, "only the end of the line is missing"
+
+
+def test_lines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alert_replay, "_LONGEST_BYTES", 9)
+    assert list(recorded(BytesIO(b"12345678\n\xffabc"))) == ["12345678\n", "\N{REPLACEMENT CHARACTER}abc"]
+    with pytest.raises(InvalidRecordingError, match="line 2 is longer than 0 MiB, and no tick is"):
+        list(recorded(BytesIO(b"1\n123456789\n")))

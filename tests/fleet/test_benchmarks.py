@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from brctl.fleet.benchmarks import Collective, Log, Row, described, findings, fit, parse
+from brctl.fleet.benchmarks import Collective, Row, described, findings, fit, parse
 from brctl.node.report import Status
 
 HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824
@@ -164,5 +164,53 @@ def test_recordings_give_no_alarm(recordings: Path) -> None:
         assert [finding.status for finding in findings(log, path.name, 25.0)] == [Status.PASS], path.name
 
 
-def test_a_log_without_figures_says_nothing() -> None:
-    assert findings(Log("perftest"), "x", 50.0)[0].status is Status.PASS
+PERFTEST = "  RDMA_Write BW Test\n #bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]  MsgRate[Mpps]\n"
+NVBANDWIDTH = "nvbandwidth Version: v0.8\n\nRunning host_to_device_memcpy_ce.\n"
+UNCORRECTABLE = (
+    "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression cuMemAlloc(&p, n) in "
+    "virtual void HostToDeviceCE::run() : testcases_ce.cpp:27"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (PERFTEST, "no result is in it: nothing was measured"),
+        (PERFTEST + " 65536 5000 nan nan nan\n", "no result is in it: nothing was measured"),
+        (a_log(), "no result is in it: nothing was measured"),
+        (a_log() + "8 2 float sum -1 1.00 inf inf 0 1.00 N/A N/A 0\n", "no result is in it: nothing was measured"),
+        ("nvbandwidth Version: v0.8\n", "no result is in it: nothing was measured"),
+        (NVBANDWIDTH + "Waived:\n", "no result is in it: nothing was measured"),
+        (
+            NVBANDWIDTH + "memcpy CE bandwidth (GB/s)\nSUM host_to_device_memcpy_ce 0.00\n",
+            "no result is in it: nothing was measured",
+        ),
+        (NVBANDWIDTH, "host_to_device_memcpy_ce has no result: the test did not come to its end"),
+        (
+            NVBANDWIDTH + "SUM host_to_device_memcpy_ce nan\n",
+            "host_to_device_memcpy_ce has no result: the test did not come to its end",
+        ),
+        (
+            NVBANDWIDTH + "SUM host_to_device_memcpy_ce 55.1\n\nRunning b.\n",
+            "b has no result: the test did not come to its end",
+        ),
+        ("nvbandwidth\nRunning ", "no result is in it: nothing was measured"),
+    ],
+)
+def test_a_log_that_measured_nothing_is_never_well(text: str, summary: str) -> None:
+    log = parse(text)
+    assert log is not None
+    assert [(found.status, found.summary) for found in findings(log, "x", 50.0)] == [(Status.WARN, summary)]
+
+
+def test_what_nvbandwidth_says_of_an_error_is_told() -> None:
+    log = parse(NVBANDWIDTH + UNCORRECTABLE + "\n")
+    assert log is not None
+    unfinished, failed = findings(log, "x", None)
+    assert (failed.status, failed.summary) == (Status.WARN, "it reports failures")
+    assert [one.value for one in failed.evidence] == [UNCORRECTABLE]
+    assert unfinished.status is Status.WARN
+    for line in ("NVML_ERROR: [Unknown Error] in expression x() in f() : a.cpp:1", "ASSERT in expression x in f() : 1"):
+        other = parse(NVBANDWIDTH + "SUM a 1.0\n" + line + "\n")
+        assert other is not None
+        assert other.complaints == (line,)

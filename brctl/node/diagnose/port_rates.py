@@ -1,6 +1,6 @@
 """Counters that should hardly grow: kinds of loss, each with a limit, and what is told of a port beyond it."""
 
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from ..report import Finding, Status
 from . import Case, Check
@@ -27,15 +27,21 @@ def judged(check: Check, case: Case, losses: Sequence[Loss], well: str, lacking:
     return judge(check, case, lambda look: _look(look, case, losses), well, lacking)
 
 
+def _number(rates: Iterable[float]) -> str:
+    """Of the fastest, as it was between these two looks."""
+    fastest = max(rates)
+    return "{:.0f}".format(fastest) if fastest >= 10 else "{:.2g}".format(fastest)
+
+
 def _look(look: Look, case: Case, losses: Sequence[Loss]) -> Optional[Verdict]:
     told = False
     for loss in losses:
         names = [name for name in loss.names if name in look.grown]
         told = told or bool(names)
-        rates = {name: sustained(look.grown[name], loss.least_s) for name in names}
-        fast = [name for name in names if rates[name] > case.thresholds[loss.limit]]
+        limit = case.thresholds[loss.limit]
+        fast = [name for name in names if sustained(look.grown[name], loss.least_s) > limit]
         if fast:
             words = ", ".join(name.rpartition("/")[2] for name in fast)
-            text = "{}, {:.3g} a second ({})".format(loss.says, max(map(rates.__getitem__, fast)), words)
+            text = "{}, {} a second ({})".format(loss.says, _number(look.grown[name].per_second for name in fast), words)
             return Verdict(Status.WARN, text, look.evidence(*fast), loss.remedy)
     return WELL if told else None

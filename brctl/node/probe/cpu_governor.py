@@ -13,7 +13,7 @@ def read(host: Host) -> Optional[Tuple[CpuGovernor, ...]]:
     found: Dict[str, List[int]] = {}
     for name in host.listdir(_POLICIES) or ():
         number = name[len("policy") :]
-        text = host.read("{}/{}/scaling_governor".format(_POLICIES, name)) if number.isdigit() else None
+        text = host.read("{}/{}/scaling_governor".format(_POLICIES, name)) if number.isdecimal() else None
         if text:
             found.setdefault(text.strip(), []).append(int(number))
     return tuple(CpuGovernor(governor, tuple(sorted(found[governor]))) for governor in sorted(found)) or None

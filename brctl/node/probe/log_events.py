@@ -130,7 +130,7 @@ def _xid(told: Message) -> Optional[Sighting]:
 
 
 def _names(found: "Optional[re.Match[str]]") -> Tuple[Optional[str], Optional[int]]:
-    if found is None or not found.group(1).isdigit():
+    if found is None or not found.group(1).isdecimal():
         return None, None
     return found.group(2).strip() or None, int(found.group(1))
 

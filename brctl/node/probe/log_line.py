@@ -70,7 +70,7 @@ def _parse_calendar(text: str) -> Optional[Record]:
 def _seconds(year: Optional[str], month: str, day: str, hour: str, minute: str, second: str) -> Optional[float]:
     import calendar  # half as long as all else here, and a log of /dev/kmsg needs none
 
-    number = _MONTHS.get(month) or (int(month) if month.isdigit() else 0)
+    number = _MONTHS.get(month) or (int(month) if month.isdecimal() else 0)
     try:
         return float(
             calendar.timegm((int(year or _LEAP_YEAR), number, int(day), int(hour), int(minute), int(second), 0, 0, 0))

@@ -95,7 +95,7 @@ def parse(text: str) -> Tuple[Counter, ...]:
 def parse_counter(text: str) -> Optional[int]:
     """None for `N/A (no PMA)`, which an InfiniBand port of a virtual function says."""
     text = text.strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def pause(name: str) -> Optional[Tuple[str, str]]:

@@ -18,6 +18,6 @@ def parse_default_route(text: str) -> Optional[str]:
     found = [
         (int(row[6]), row[0])
         for row in rows
-        if len(row) > 7 and row[1] == row[7] == _DEFAULT and row[6].isdigit() and int(row[3], 16) & _FLAG_UP
+        if len(row) > 7 and row[1] == row[7] == _DEFAULT and row[6].isdecimal() and int(row[3], 16) & _FLAG_UP
     ]
     return min(found)[1] if found else None

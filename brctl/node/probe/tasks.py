@@ -16,7 +16,7 @@ def read(host: Host) -> Optional[Tasks]:
         return None
     processes = zombies = 0
     blocked: List[Task] = []
-    for pid in (int(name) for name in names if name.isdigit()):
+    for pid in (int(name) for name in names if name.isdecimal()):
         text = host.read("/proc/{}/stat".format(pid))
         name, _, rest = (text or "").partition("(")[2].rpartition(")")
         fields = rest.split()

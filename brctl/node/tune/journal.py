@@ -322,4 +322,4 @@ def _age(name: str) -> Tuple[str, int]:
     """20261130-105442-2 came after 20261130-105442, and -10 after -2."""
     day, _, rest = name.partition("-")
     stamp, _, number = rest.partition("-")
-    return day + stamp, int(number) if number.isdigit() else 0
+    return day + stamp, int(number) if number.isdecimal() else 0

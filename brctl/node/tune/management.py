@@ -137,7 +137,7 @@ def _sshd_addresses(host: Host) -> List[str]:
 
 def _sshd_pids(host: Host) -> Iterator[str]:
     for pid in host.listdir("/proc") or ():
-        if pid.isdigit() and (host.read("/proc/{}/comm".format(pid)) or "").strip() in _SSHD:
+        if pid.isdecimal() and (host.read("/proc/{}/comm".format(pid)) or "").strip() in _SSHD:
             yield pid
 
 

@@ -38,7 +38,7 @@ def run(case: Case) -> Sequence[Finding]:
 def _most(value: Optional[str]) -> Optional[int]:
     """The last number: of three, the most that TCP takes."""
     last = value.split()[-1] if value else ""
-    return int(last) if last.isdigit() else None
+    return int(last) if last.isdecimal() else None
 
 
 CHECK = Check(

@@ -34,7 +34,7 @@ def run(host: Host, _: Previous) -> Readings:
                 label = (_word(host, "{}{}{}_label".format(folder, kind, number)) or kind + number).strip()
                 value = _word(host, folder + file)
                 series, factor = _KINDS[kind]
-                if value and value.strip().lstrip("-").isdigit():
+                if value and value.strip().lstrip("-").isdecimal():
                     yield Reading(series, int(value) * factor, (chip, label))
 
 

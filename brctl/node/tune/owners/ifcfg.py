@@ -20,7 +20,7 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
 
 def _claim(draft: Foreseen, path: str, text: str) -> Claim:
     entry = last(text, "", "MTU")
-    named = int(entry.value) if entry and entry.value.isdigit() else None
+    named = int(entry.value) if entry and entry.value.isdecimal() else None
 
     def keep(mtu: int) -> Kept:
         new = put(read(draft, path), "", "MTU", str(mtu))

@@ -88,7 +88,7 @@ def _found(draft: Foreseen, name: str) -> List[Tuple[str, Value]]:
 
 def _mtus(value: Value) -> Iterator[int]:
     """Of a line `mtu: 9000`, or a definition in braces."""
-    if value.path[3:] == ("mtu",) and value.text.isdigit():
+    if value.path[3:] == ("mtu",) and value.text.isdecimal():
         yield int(value.text)
     elif not value.path[3:]:
         yield from (int(found) for found in _IN_BRACES.findall(value.text))

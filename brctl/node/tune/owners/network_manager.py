@@ -45,7 +45,7 @@ def find(draft: Foreseen, link: Link) -> Optional[Claim]:
         return Claim(NAME, True, hindrance="its profile of NetworkManager is in no file of /etc: save it with nmcli")
     section, key = ("", "MTU") if found.path.startswith(_IFCFG) else (_section(found.text), "mtu")
     entry = last(found.text, section, key)
-    named = int(entry.value) if entry and entry.value.isdigit() else 0  # 0 is `auto`: as the driver has it
+    named = int(entry.value) if entry and entry.value.isdecimal() else 0  # 0 is `auto`: as the driver has it
 
     def keep(mtu: int) -> Kept:
         text = put(read(draft, found.path), section, key, str(mtu))

@@ -60,7 +60,7 @@ def parse_size(text: str) -> int:
     """Bytes of `9000` or `8K`, to the base of 1024 (systemd.syntax); 0 for what is no size: it counts for nothing."""
     factor = _FACTORS.get(text[-1:].upper(), 1)
     digits = text[:-1] if factor > 1 else text
-    return int(digits) * factor if digits.isdigit() else 0
+    return int(digits) * factor if digits.isdecimal() else 0
 
 
 def _drop_in(draft: Foreseen, path: str, source: Optional[str], mtu: int) -> Tuple[Write, ...]:
@@ -79,7 +79,7 @@ def _others(draft: Foreseen, path: str, link: Link) -> Iterator[str]:
     """Other links with the same file."""
     for path_of_state in paths(draft, [_STATES]):
         index = path_of_state.rpartition("/")[2]
-        if index.isdigit() and int(index) != link.ifindex and network_file(draft, int(index)) == path:
+        if index.isdecimal() and int(index) != link.ifindex and network_file(draft, int(index)) == path:
             yield "interface {}".format(index)
 
 

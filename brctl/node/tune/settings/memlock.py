@@ -141,7 +141,7 @@ def _limits(file: _File) -> List[_Line]:
         fields = text.partition("#")[0].split()
         if len(fields) == len(("domain", "type", "item", "value")) and fields[2] == "memlock":
             source, value = "{}:{}".format(file.path, number), fields[3]
-            bytes_ = str(int(value) * _KIB) if value.isdigit() else _UNLIMITED
+            bytes_ = str(int(value) * _KIB) if value.isdecimal() else _UNLIMITED
             kinds = ("soft", "hard") if fields[1] == "-" else (fields[1],)
             found += [_Line(fields[0], kind, bytes_, source) for kind in kinds]
     return found
