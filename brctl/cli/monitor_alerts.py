@@ -72,7 +72,7 @@ def _looked(source: Source) -> tuple[Sequence[Report], Watched]:
     needed_s = min(_LONGEST_S, max([_INTERVAL_S, *holds, *(rule.min_samples - 1 for rule in every)]))
     began, end = time.monotonic(), None
     for reports in source.ticks:
-        watched = watch.take(reports, time.time())
+        watched = watch.take(reports, time.time(), time.monotonic())
         now_s = time.monotonic()
         if any(_starts(report) for report in reports) and now_s < began + FIRST_S:
             continue

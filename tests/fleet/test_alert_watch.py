@@ -326,6 +326,28 @@ def test_a_node_that_stays_silent_is_so_for_longer_and_longer() -> None:
     assert [len(events) for events in seen] == [0, 0, 1]
 
 
+def test_a_clock_that_is_set_makes_nothing_last_longer() -> None:
+    """The node's own, or ours: a node that is silent is told by that."""
+    for silent in (False, True):
+        bench = Bench(rules=(RULE._replace(hold_s=4), SILENT._replace(hold_s=4)))
+        found = []
+        for at_s in range(8):
+            now = 1000.0 + at_s + (7200 if at_s >= 2 else 0)
+            report = _report("a", None if silent else 90, now)
+            watched = bench.watch.take([report], now if silent else 1000.0 + at_s, float(at_s))
+            found += [(at_s, event.what, event.evidence[-19:]) for event in watched.events]
+        assert found == [(4, Happening.FIRED, "for 4 s (5 samples)")]
+
+
+def test_a_report_that_comes_twice_tells_no_time() -> None:
+    bench = Bench(rules=(RULE._replace(hold_s=20),))
+    first = _report("a", 90, 1000.0)
+    for at_s in (0.0, 5.0, 10.0, 15.0):
+        bench.watch.take([first], 1000.0 + at_s, at_s)
+    watched = bench.watch.take([_report("a", 90, 1020.0)], 1020.0, 20.0)
+    assert [event.evidence[-20:] for event in watched.events] == ["for 20 s (2 samples)"]
+
+
 class Slurm:
     name = "Slurm"
 
