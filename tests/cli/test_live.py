@@ -406,6 +406,20 @@ def _report(*errors: NodeError) -> Report:
 WATCHING = live.Watching(60.0)
 
 
+def test_a_pause_before_the_first_tick_is_one_of_those_after_it(inside: Inside) -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        inside.until(b"waiting for the first tick")
+        inside.type(b"p")
+        inside.until(b"PAUSED  every")
+        yield [_report()]
+        inside.until(b"GPUS")
+        inside.until(b"s old")
+        inside.type(b"q")
+        threading.Event().wait(30)
+
+    assert inside.watch(ticks(), WATCHING) == 0
+
+
 def test_keys_signals_and_sizes(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[int] = []
     monkeypatch.setattr(live.os, "kill", lambda _, number: stopped.append(number))
