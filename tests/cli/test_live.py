@@ -410,7 +410,7 @@ def test_a_pause_before_the_first_tick_is_one_of_those_after_it(inside: Inside) 
     def ticks() -> Iterator[Sequence[Report]]:
         inside.until(b"waiting for the first tick")
         inside.type(b"p")
-        inside.until(b"PAUSED  every")
+        inside.until(b"PAUSED\x1b")
         yield [_report()]
         inside.until(b"GPUS")
         inside.until(b"s old")

@@ -180,7 +180,7 @@ class Follower:
         """What the node says in this tick. Raises InvalidReportError; nothing that comes after it can be believed."""
         try:
             at, gone, new, changed, notes, *actions = json.loads(payload)
-            _demand(_is_number(at) and 0 <= at < _LATEST, "no time")
+            _demand(_is_number(at) and 0 <= at < _LATEST, "no time: the node's clock is set before 1970 or after 2099")
             _demand(all(type(note) is str for note in notes) and len(notes) <= _MOST_NOTES, "no notes")
             done = _actions(actions)
             for number in gone:
