@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
-from ..node.monitor.alerts import Action, evaluate
+from ..node.monitor.alerts import Action, evaluate, resumed
 from ..node.monitor.clock import Clock
 from ..node.report import Report
 from .alert_series import FIRING, NODE_UP, firing, with_samples
@@ -62,6 +62,8 @@ class Watch:
         self._alerts: dict[str, tuple[Alert, ...]] = {}
         for alert in kept.alerts:
             self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
+        self._resumed = set(self._alerts)
+        """Nodes that have not answered since, of which something was kept."""
         self._open = {(it.rule, it.node, it.labels): it for it in kept.open if keep}
         self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
         self._taken: dict[str, ActionRecord] = {}
@@ -138,6 +140,9 @@ class Watch:
 
     def _evaluate(self, report: Report, now: float, stepped_s: float) -> Sequence[Event]:
         rules, before = self._rules(report.node), self._alerts.get(report.node, ())
+        if report.node in self._resumed and not report.errors:
+            self._resumed.discard(report.node)
+            before = resumed(before, _time(report, now))
         self._alerts[report.node], events = evaluate(
             rules, before, report.node, (NODE_UP, *report.series), report.samples, _time(report, now), stepped_s
         )

@@ -339,6 +339,24 @@ def test_a_clock_that_is_set_makes_nothing_last_longer() -> None:
         assert found == [(4, Happening.FIRED, "for 4 s (5 samples)")]
 
 
+@pytest.mark.parametrize(("gap_s", "pending", "clearing"), [(10, 1, 1), (7200, 0, 0)])
+def test_a_time_in_which_nobody_looked_does_not_count(gap_s: int, pending: int, clearing: int) -> None:
+    rules = (RULE._replace(hold_s=5, clear_s=5),)
+    bench = Bench(rules=rules)
+    bench.tick(a=90, b=90)
+    bench.now += 5
+    assert len(bench.tick(a=70, b=90).events) == 1
+    bench.tick(a=90, b=70)  # a is pending, b clearing
+    bench.watch.close(bench.now)
+    later = Bench(bench.deed, rules)
+    later.now = bench.now + gap_s
+    events = later.tick(a=90, b=70).events
+    assert [event.alert.node for event in events] == ["a"] * pending + ["b"] * clearing
+    assert later.tick(a=90, b=70).events == ()
+    later.now += 4
+    assert len(later.tick(a=90, b=70).events) == 2 - pending - clearing
+
+
 def test_a_report_that_comes_twice_tells_no_time() -> None:
     bench = Bench(rules=(RULE._replace(hold_s=20),))
     first = _report("a", 90, 1000.0)

@@ -82,6 +82,18 @@ def evaluate(
     return Evaluated(tuple(alerts), tuple(events))
 
 
+def resumed(alerts: Sequence[Alert], at: float) -> Tuple[Alert, ...]:
+    """As they are where nobody has looked at them until now: of those that were without a value for too long, what must
+    hold for a time begins anew. Nobody knows what was in between."""
+    return tuple(
+        alert if at - alert.at < MISSING_S else alert._replace(phase=_ANEW.get(alert.phase, alert.phase), samples=0)
+        for alert in alerts
+    )
+
+
+_ANEW = {Phase.PENDING: Phase.INACTIVE, Phase.CLEARING: Phase.FIRING}
+
+
 def _moved(alert: Alert, by_s: float) -> Alert:
     """As if the clock had always been what it is now, so that what has lasted so long has lasted so long. When its
     value was read stays as it is told: a value that is told again is known by that."""
