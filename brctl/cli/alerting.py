@@ -90,7 +90,7 @@ class Alerts:
             with self._lock:
                 if self._closed:
                     return
-                watched = self._watch.take(reports, time.time())
+                watched = self._watch.take(reports, time.time(), time.monotonic())
             for line in lines(watched):
                 self._tell(line)
             yield _noted(watched) if self._notes else watched.reports

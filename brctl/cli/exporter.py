@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..node.report import Report
 from ..render import dcgm, plain, prometheus
 from ..render.prometheus import Health
-from .errors import CLEAN, CommandError, tell
+from .errors import CLEAN, INCOMPLETE, CommandError, tell
 from .feed import Feed
 from .httpd import Answer, Server
 from .outlet import DEFAULT_LISTEN, Serving
@@ -73,7 +73,7 @@ class Page:
 
 def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
     """Serve until the ticks end (0; 3 where the only node broke off), or ^C, SIGTERM or SIGHUP comes (0: as a service
-    ends).
+    ends). 3 where the file could not be written once.
 
     Nothing of `ticks` is taken before all that may be refused is there. Raises CommandError.
     """
@@ -85,14 +85,15 @@ def serve(ticks: Iterable[Sequence[Report]], asked: Serving) -> int:
             if server:
                 server.start(page.answer)
                 announce(f"{server.url}/metrics")
-            return _follow(Feed(ticks), page, file, asked.interval_s)
+            code = _follow(Feed(ticks), page, file, asked.interval_s)
     except TerminatedError:
-        return CLEAN
+        code = CLEAN
     finally:
         if file:
             file.remove()
         if server:
             server.close()
+    return INCOMPLETE if file and file.never else code
 
 
 def announce(text: str) -> None:

@@ -147,7 +147,7 @@ class _Show:
         """Until somebody quits, the terminal is gone, or the ticks end."""
         count = 0
         while not self._view.quit:
-            tick = None if self._view.paused else feed.wait(count, 0)
+            tick = None if self._view.paused and count else feed.wait(count, 0)  # the first is waited for in any case
             if tick:
                 count = tick.number
                 self._watch.take(tick.reports, tick.at)

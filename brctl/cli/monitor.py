@@ -14,14 +14,16 @@ from . import monitor_alerts, monitor_files
 from .common import Command, Common, Group, common
 from .errors import CLEAN, INCOMPLETE, CommandError, tell
 from .outlet import Compat, HostnameLabel, Outlet
-from .ticks import Asked, Source, among, has_gpu, opened, sample
+from .ticks import Asked, Source, among, has_gpu, noted, opened, sample
 
 if TYPE_CHECKING:
     from ..node.report import Report
 
 app = typer.Typer(cls=Group, help="What GPUs, networks, disks and CPUs do, live, as text or for programs.")
 FORMS = ("live", "table", "json", "jsonl", "csv", "prometheus")
-LEAST_INTERVAL_S = 0.1
+LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.1, 3600.0
+_MOST_GPUS = 1024
+"""Of one node: several times what any has."""
 
 
 @app.callback(invoke_without_command=True)
@@ -115,8 +117,9 @@ def _asked(
     if once and form in ("live", "prometheus"):
         raise CommandError(f"--once has no --output {form}", "it has table, json, jsonl and csv")
     interval_s = seconds("--interval", interval) if interval else declared.interval if declared else 5.0
-    if interval_s < LEAST_INTERVAL_S:
-        raise CommandError(f"--interval {interval}: 100ms at least")
+    if not LEAST_INTERVAL_S <= interval_s <= MOST_INTERVAL_S:
+        said = f"--interval {interval}" if interval else f"monitor.interval of the config, {interval_s:g}s"
+        raise CommandError(f"{said}: {'100ms at least' if interval_s < LEAST_INTERVAL_S else '1h at most'}")
     for_s = seconds("--for", for_) if for_ else None
     return Asked(form, interval_s, for_s, _indices(gpus) if gpus else None, require_gpu)
 
@@ -128,6 +131,10 @@ def _indices(text: str) -> frozenset[str]:
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(part) > 9:
             raise CommandError(f"--gpus {text}: write indices and ranges: 0,4-7")
+        if int(first) > int(last or first):
+            raise CommandError(f"--gpus {text}: {part} is no range", f"write {last}-{first}")
+        if int(last or first) >= _MOST_GPUS:
+            raise CommandError(f"--gpus {text}: {_MOST_GPUS - 1} at most")
         found.update(str(index) for index in range(int(first), int(last or first) + 1))
     return frozenset(found)
 
@@ -142,7 +149,7 @@ def _show_once(ctx: typer.Context, asked: Asked) -> int:
 
     printer = _printer(asked, Lines().write)
     with session(ctx) as run:
-        reports = sample(run, asked)
+        reports = noted(sample(run, asked), asked)
     _told(run.common, reports)
     chosen = among(reports, asked)
     printer(chosen)

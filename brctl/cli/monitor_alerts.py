@@ -63,7 +63,7 @@ def _looked(source: Source) -> tuple[Sequence[Report], Watched]:
     """As many ticks as the rules need."""
     from ..fleet.alert_watch import Watch
     from .alerting import store
-    from .ticks import FIRST_S
+    from .ticks import FIRST_S, waits
 
     rules = dict(_rules(source))
     watch = Watch(lambda node: rules.get(node, ()), {}, store(source.common, source.config), tell, keep=False)
@@ -72,19 +72,14 @@ def _looked(source: Source) -> tuple[Sequence[Report], Watched]:
     needed_s = min(_LONGEST_S, max([_INTERVAL_S, *holds, *(rule.min_samples - 1 for rule in every)]))
     began, end = time.monotonic(), None
     for reports in source.ticks:
-        watched = watch.take(reports, time.time())
+        watched = watch.take(reports, time.time(), time.monotonic())
         now_s = time.monotonic()
-        if any(_starts(report) for report in reports) and now_s < began + FIRST_S:
+        if any(map(waits, reports)) and now_s < began + FIRST_S:
             continue
         end = end or now_s + needed_s
         if now_s > end - _INTERVAL_S / 2 or all(report.errors for report in reports):
             return reports, watched
     raise CommandError("no sample came", code=INCOMPLETE)
-
-
-def _starts(report: Report) -> bool:
-    """Its node has not answered yet."""
-    return any(error.kind == "not-asked" for error in report.errors)
 
 
 @app.command("list", cls=Command)

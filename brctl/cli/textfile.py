@@ -23,6 +23,9 @@ class TextFile:
         if file.exists() and not file.is_file():
             raise CommandError(f"--textfile {file}: no regular file")
         self._file = file
+        self.never = False
+        """It was tried to write it, and never came to that."""
+        self._written = False
         self._new = file.with_name(f".{file.name}.{os.getpid()}")
         """Its name does not end in .prom, or half of it could be read."""
 
@@ -40,8 +43,10 @@ class TextFile:
                 os.fsync(descriptor)
             self._new.replace(self._file)
         except OSError:
+            self.never = not self._written
             self.remove()
             raise
+        self._written, self.never = True, False
 
     def remove(self) -> None:
         """Values of one who measures no more are no values."""

@@ -110,8 +110,10 @@ def opened(ctx: typer.Context, asked: Asked) -> Iterator[Source]:
 def _limited(ticks: Iterator[Sequence[Report]], asked: Asked) -> Iterator[Sequence[Report]]:
     """Until --for is over. Raises CommandError where --require-gpu finds none in the first tick."""
     end: float | None = None
+    told = False
     for reports in ticks:
-        chosen = among(reports, asked)
+        chosen = among(reports if told else noted(reports, asked), asked)
+        told = told or not any(map(waits, reports))
         if end is None:
             end = time.monotonic() + (asked.for_s or math.inf)
             if asked.require_gpu and not has_gpu(chosen):
@@ -131,6 +133,29 @@ def among(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
         kept = tuple(one for one in report.samples if one.series in others or one.labels[0] in asked.gpus)
         found.append(report._replace(samples=kept))
     return found
+
+
+def noted(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
+    """With a note of indices in --gpus that no GPU has, where all nodes have been asked and none has let go of them."""
+    from ..node.monitor import UP
+
+    indices = {one.labels[0] for report in reports for one in report.samples if one.series == UP}
+    none = sorted(map(int, (asked.gpus or frozenset()) - indices))
+    answering = [report for report in reports if not report.errors]
+    if not none or not answering or any(waits(report) or _let_go(report) for report in reports):
+        return reports
+    note = f"--gpus: no GPU has index {', '.join(map(str, none[:8]))}{', ...' if none[8:] else ''}"
+    said = answering[0]._replace(notes=(*answering[0].notes, note))
+    return [said if report is answering[0] else report for report in reports]
+
+
+def waits(report: Report) -> bool:
+    """Its node has not answered yet."""
+    return any(error.kind == "not-asked" for error in report.errors)
+
+
+def _let_go(report: Report) -> bool:
+    return any(one.series == "brctl_monitor_released" and one.value for one in report.samples)
 
 
 def has_gpu(reports: Sequence[Report]) -> bool:

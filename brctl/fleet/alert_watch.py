@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Outcome, Rule
-from ..node.monitor.alerts import Action, evaluate
+from ..node.monitor.alerts import Action, evaluate, resumed
+from ..node.monitor.clock import Clock
 from ..node.report import Report
 from .alert_series import FIRING, NODE_UP, firing, with_samples
 from .alert_store import Kept, Silence, Store, silenced, undone
@@ -61,6 +62,8 @@ class Watch:
         self._alerts: dict[str, tuple[Alert, ...]] = {}
         for alert in kept.alerts:
             self._alerts[alert.node] = (*self._alerts.get(alert.node, ()), alert)
+        self._resumed = set(self._alerts)
+        """Nodes that have not answered since, of which something was kept."""
         self._open = {(it.rule, it.node, it.labels): it for it in kept.open if keep}
         self._evidence: dict[tuple[str, str, tuple[Label, ...]], Event] = {}
         self._taken: dict[str, ActionRecord] = {}
@@ -68,17 +71,19 @@ class Watch:
         self._failed_at: dict[Key, float] = {}
         """When the undoing of what is open failed."""
         self._kept_at = 0.0
+        self._clocks: dict[str, Clock] = {}
         self._last: dict[str, tuple[Report | None, Report]] = {}
         """Of each node the newest Report, and what became of it."""
 
-    def take(self, reports: Sequence[Report], now: float) -> Watched:
-        """`now`: seconds since the epoch."""
+    def take(self, reports: Sequence[Report], now: float, now_s: float | None = None) -> Watched:
+        """`now`: seconds since the epoch. `now_s`: the monotonic clock, by which it is seen that a clock was set; None:
+        none is, as of samples that were recorded."""
         silences = self._silenced(now)
         events: list[Event] = []
         lagging = {(it.node, it.gpu, it.uuid) for it in stragglers(reports)}
         full = [with_samples(report, lagging, now) for report in reports]
-        for report in full:
-            events += self._evaluate(report, now)
+        for before, report in zip(reports, full, strict=True):
+            events += self._evaluate(report, now, self._stepped(before, now, now_s))
         alerts = tuple(alert for each in self._alerts.values() for alert in each)
         quiet = frozenset(alert.key for alert in alerts if silences and silenced(silences, alert, now))
         records = [*self._done(alerts, quiet, events, now), *self._of_nodes(reports)]
@@ -126,12 +131,20 @@ class Watch:
             self._last[full.node] = before, made
         return made
 
-    def _evaluate(self, report: Report, now: float) -> Sequence[Event]:
-        rules = self._rules(report.node)
-        at = report.time if report.samples and not report.errors else now
-        before = self._alerts.get(report.node, ())
+    def _stepped(self, report: Report, now: float, now_s: float | None) -> float:
+        """By how much the clock was set by which the alerts of this node are told: its own, or ours while it is silent.
+        A tick that comes twice tells no time."""
+        if now_s is None or (not report.errors and self._last.get(report.node, (None,))[0] is report):
+            return 0.0
+        return self._clocks.setdefault(report.node, Clock()).stepped(_time(report, now), now_s)
+
+    def _evaluate(self, report: Report, now: float, stepped_s: float) -> Sequence[Event]:
+        rules, before = self._rules(report.node), self._alerts.get(report.node, ())
+        if report.node in self._resumed and not report.errors:
+            self._resumed.discard(report.node)
+            before = resumed(before, _time(report, now))
         self._alerts[report.node], events = evaluate(
-            rules, before, report.node, (NODE_UP, *report.series), report.samples, at
+            rules, before, report.node, (NODE_UP, *report.series), report.samples, _time(report, now), stepped_s
         )
         return events
 
@@ -212,3 +225,8 @@ class Watch:
             file = f"{error.filename}: " if error.filename else ""
             self._trouble(f"cannot {what}: {file}{error.strerror or error}")
         self._troubles.add(what)
+
+
+def _time(report: Report, now: float) -> float:
+    """By the clock of its node; by ours where it says nothing."""
+    return report.time if report.samples and not report.errors else now

@@ -24,6 +24,8 @@ from ..node.request import Request
 _START = "import sys; sys.path[:0] = sys.argv[1].split(':'); from {} import main; main()"
 _CHUNK = 65536
 _COMPLAINT_KEPT = 2000
+_LONGEST_WAIT_S = 86400.0
+"""At one go: epoll counts milliseconds in 32 bits, which is 24 days."""
 _GRACE_S = 0.1
 """For the child to notice the end of its stdin; killing it then loses nothing, as it only reads."""
 _WRITE_GRACE_S = 5.0
@@ -162,8 +164,9 @@ class LocalAgent:
             for pipe in (self._stdout, self._stderr):
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
-                ready = selector.select(max(0, end - time.monotonic()))
-                if not ready:
+                left_s = end - time.monotonic()
+                ready = selector.select(min(max(0, left_s), _LONGEST_WAIT_S))
+                if not ready and left_s <= _LONGEST_WAIT_S:
                     message = f"the agent did not answer within {limit_s:g} s"
                     raise _NoAnswerError(NodeError("timeout", message, "raise --timeout"))
                 for key, _ in ready:

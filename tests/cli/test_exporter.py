@@ -300,23 +300,26 @@ def test_ticks_that_stop_coming_leave_nothing_old_in_the_file(tmp_path: Path) ->
     assert _lines(seen[0]) == ['brctl_node_up{node="gpu001"} 0']
 
 
+@pytest.mark.parametrize(("failures", "code"), [(99, 3), (2, 0)])
 def test_trouble_with_the_file_is_told_once_and_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failures: int, code: int
 ) -> None:
+    """Where it was never written at all, that is not all of the job."""
     tried: list[int] = []
 
-    def full(_: object, text: bytes) -> None:
+    def sync(_: int) -> None:
         tried.append(1)
-        raise OSError(28, "No space left on device")
+        if len(tried) <= failures:
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(TextFile, "write", full)
+    monkeypatch.setattr(os, "fsync", sync)
 
     def ticks() -> Iterator[Sequence[Report]]:
         for count in range(1, 4):
             yield [_report(400)]
             _until(lambda count=count: len(tried) >= count)  # type: ignore[misc]
 
-    assert serve(ticks(), Serving(60, None, tmp_path / "b.prom")) == 0
+    assert serve(ticks(), Serving(60, None, tmp_path / "b.prom")) == code
     assert capsys.readouterr().err.count("No space left on device") == 1
 
 

@@ -163,11 +163,11 @@ def test_it_moves_and_ends_at_q(start: Start) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=["TERM", "HUP", "INT"])
-def test_the_terminal_is_given_back_at_a_signal(start: Start, number: signal.Signals) -> None:
+@pytest.mark.parametrize("name", ["TERM", "HUP", "INT", "QUIT", "USR1", "USR2"])
+def test_the_terminal_is_given_back_at_a_signal(start: Start, name: str) -> None:
     seen = start(ticks=3)
     seen.until("GPUS 8")
-    os.kill(seen.child.pid, number)
+    os.kill(seen.child.pid, signal.Signals[f"SIG{name}"])
     assert seen.end() == 0
 
 
@@ -404,6 +404,20 @@ def _report(*errors: NodeError) -> Report:
 
 
 WATCHING = live.Watching(60.0)
+
+
+def test_a_pause_before_the_first_tick_is_one_of_those_after_it(inside: Inside) -> None:
+    def ticks() -> Iterator[Sequence[Report]]:
+        inside.until(b"waiting for the first tick")
+        inside.type(b"p")
+        inside.until(b"PAUSED\x1b")
+        yield [_report()]
+        inside.until(b"GPUS")
+        inside.until(b"s old")
+        inside.type(b"q")
+        threading.Event().wait(30)
+
+    assert inside.watch(ticks(), WATCHING) == 0
 
 
 def test_keys_signals_and_sizes(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:

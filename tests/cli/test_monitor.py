@@ -16,7 +16,7 @@ import pytest
 
 from brctl.cli import monitor
 from brctl.cli import ticks as asking
-from brctl.node.report import Report, Sample, State
+from brctl.node.report import NodeError, Report, Sample, State
 
 CONFIG = """\
 version: 1
@@ -96,6 +96,27 @@ def test_some_of_the_gpus(brctl: Callable[..., Any]) -> None:
     assert ("brctl_load_average",) in found
 
 
+def test_an_index_that_no_gpu_has_is_told_once(brctl: Callable[..., Any]) -> None:
+    told = "warning: gpu001: --gpus: no GPU has index 9, 99\n"
+    result = brctl("--mock", "dgx-h100", "monitor", "--once", "-o", "jsonl", "--gpus", "0,99,9")
+    assert (result.code, result.err) == (0, told)
+    ticks = ("monitor", "--interval", "100ms", "--for", "250ms", "-o", "jsonl", "--gpus", "0,99,9")
+    assert brctl("--mock", "dgx-h100", *ticks).err == told
+    assert brctl("-q", "--mock", "dgx-h100", *ticks).err == ""
+
+
+@pytest.mark.parametrize("silent", ["not-asked", "released"])
+def test_an_index_that_nobody_can_know_yet_is_not_told(silent: str) -> None:
+    released = Sample("brctl_monitor_released", (), float(silent == "released"), State.MEASURED, 1.0)
+    up = Sample("brctl_gpu_up", ("0", "GPU-0"), 1.0, State.MEASURED, 1.0)
+    errors = (NodeError("not-asked", "it has not answered yet"),) if silent == "not-asked" else ()
+    reports = [Report("n1", 1.0, 0.0, samples=(up, released)), Report("n2", 1.0, 0.0, errors=errors)]
+    asked = asking.Asked("jsonl", 1.0, None, frozenset({"3"}), False)
+    assert asking.noted(reports, asked) is reports
+    reports = [Report("n1", 1.0, 0.0, errors=(NodeError("timeout", "silent"),)), Report("n2", 1.0, 0.0, samples=(up,))]
+    assert [report.notes for report in asking.noted(reports, asked)] == [(), ("--gpus: no GPU has index 3",)]
+
+
 def test_a_lost_gpu_is_a_row_and_no_failure(brctl: Callable[..., Any]) -> None:
     result = brctl("--mock", "dgx-h100+gpu3-lost", "monitor", "--once", "-o", "jsonl")
     assert result.code == 0
@@ -140,9 +161,13 @@ def test_a_gpu_in_mig_mode_tells_no_utilisation_of_the_whole(brctl: Callable[...
     ("argv", "words"),
     [
         (["--interval", "10ms"], "--interval 10ms: 100ms at least"),
+        (["--interval", "61m"], "--interval 61m: 1h at most"),
+        (["--interval", "300d"], "--interval 300d: 1h at most"),
         (["--interval", "5"], "--interval 5:"),
         (["--gpus", "a"], "--gpus a: write indices and ranges"),
         (["--gpus", "1-"], "--gpus 1-: write indices and ranges"),
+        (["--gpus", "0,3-1", "--once"], "--gpus 0,3-1: 3-1 is no range\nhint: write 1-3"),
+        (["--gpus", "0-1024", "--once"], "--gpus 0-1024: 1023 at most"),
         (["--for", "soon"], "--for soon:"),
         (["-o", "yaml"], "--output yaml: this command has live, table, json, jsonl, csv, prometheus"),
         (["--once", "-o", "prometheus"], "--once has no --output prometheus"),
@@ -154,6 +179,17 @@ def test_what_means_nothing_is_refused(brctl: Callable[..., Any], argv: list[str
     result = brctl("--mock", "dgx-h100", "monitor", *argv)
     assert (result.code, result.out) == (2, "")
     assert words in result.err
+
+
+@pytest.mark.parametrize(("interval", "words"), [("10ms", "0.01s: 100ms at least"), ("2h", "7200s: 1h at most")])
+def test_an_interval_of_the_config_has_the_same_bounds(
+    brctl: Callable[..., Any], tmp_path: Path, interval: str, words: str
+) -> None:
+    path = tmp_path / "cluster-config.yaml"
+    path.write_text(CONFIG.replace("interval: 200ms", f"interval: {interval}"))
+    result = brctl("-c", str(path), "--as", "gpu001", "--mock", "dgx-h100", "monitor", "-o", "jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert f"monitor.interval of the config, {words}" in result.err
 
 
 @pytest.fixture

@@ -364,6 +364,46 @@ def test_a_node_that_stays_silent_is_so_for_longer_and_longer() -> None:
     assert [len(events) for events in seen] == [0, 0, 1]
 
 
+def test_a_clock_that_is_set_makes_nothing_last_longer() -> None:
+    """The node's own, or ours: a node that is silent is told by that."""
+    for silent in (False, True):
+        bench = Bench(rules=(RULE._replace(hold_s=4), SILENT._replace(hold_s=4)))
+        found = []
+        for at_s in range(8):
+            now = 1000.0 + at_s + (7200 if at_s >= 2 else 0)
+            report = _report("a", None if silent else 90, now)
+            watched = bench.watch.take([report], now if silent else 1000.0 + at_s, float(at_s))
+            found += [(at_s, event.what, event.evidence[-19:]) for event in watched.events]
+        assert found == [(4, Happening.FIRED, "for 4 s (5 samples)")]
+
+
+@pytest.mark.parametrize(("gap_s", "pending", "clearing"), [(10, 1, 1), (7200, 0, 0)])
+def test_a_time_in_which_nobody_looked_does_not_count(gap_s: int, pending: int, clearing: int) -> None:
+    rules = (RULE._replace(hold_s=5, clear_s=5),)
+    bench = Bench(rules=rules)
+    bench.tick(a=90, b=90)
+    bench.now += 5
+    assert len(bench.tick(a=70, b=90).events) == 1
+    bench.tick(a=90, b=70)  # a is pending, b clearing
+    bench.watch.close(bench.now)
+    later = Bench(bench.deed, rules)
+    later.now = bench.now + gap_s
+    events = later.tick(a=90, b=70).events
+    assert [event.alert.node for event in events] == ["a"] * pending + ["b"] * clearing
+    assert later.tick(a=90, b=70).events == ()
+    later.now += 4
+    assert len(later.tick(a=90, b=70).events) == 2 - pending - clearing
+
+
+def test_a_report_that_comes_twice_tells_no_time() -> None:
+    bench = Bench(rules=(RULE._replace(hold_s=20),))
+    first = _report("a", 90, 1000.0)
+    for at_s in (0.0, 5.0, 10.0, 15.0):
+        bench.watch.take([first], 1000.0 + at_s, at_s)
+    watched = bench.watch.take([_report("a", 90, 1020.0)], 1020.0, 20.0)
+    assert [event.evidence[-20:] for event in watched.events] == ["for 20 s (2 samples)"]
+
+
 class Slurm:
     name = "Slurm"
 

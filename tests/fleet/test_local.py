@@ -31,7 +31,7 @@ def _alive(pid: int) -> bool:
 
 def test_a_mocked_machine_answers() -> None:
     with LocalAgent("dgx-h100") as agent:
-        report = agent.ask(SHOW, 30)
+        report = agent.ask(SHOW, 366 * 86400)  # the longest --timeout
     assert report.node == "gpu001"
     assert report.mock == Mock("dgx-h100", recorded=False)
     assert report.errors == ()

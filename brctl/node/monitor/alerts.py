@@ -49,10 +49,12 @@ class Action(Protocol):
 
 def evaluate(
     rules: Sequence[Rule], before: Sequence[Alert], node: str, series: Sequence[Series], samples: Sequence[Sample],
-    at: float,
+    at: float, stepped_s: float = 0.0,
 ) -> Evaluated:  # fmt: skip
     """What the samples of a tick make of the alerts of `node` as they were `before` it. `at`: seconds since the epoch;
-    where the clock was set back, what must hold for a time begins anew."""
+    `stepped_s`: by how much that clock was set since the last tick (clock.py). Where it is not known that it was set
+    back, what must hold for a time begins anew."""
+    before = [_moved(alert, stepped_s) for alert in before] if stepped_s else before
     names = {one.name: one.labels for one in series}
     readings = Readings(rules, samples)
     known = {(alert.rule, alert.labels): alert for alert in before}
@@ -78,6 +80,29 @@ def evaluate(
             if not _forgotten(alert, at):
                 alerts.append(alert)
     return Evaluated(tuple(alerts), tuple(events))
+
+
+def resumed(alerts: Sequence[Alert], at: float) -> Tuple[Alert, ...]:
+    """As they are where nobody has looked at them until now: of those that were without a value for too long, what must
+    hold for a time begins anew. Nobody knows what was in between."""
+    return tuple(
+        alert if at - alert.at < MISSING_S else alert._replace(phase=_ANEW.get(alert.phase, alert.phase), samples=0)
+        for alert in alerts
+    )
+
+
+_ANEW = {Phase.PENDING: Phase.INACTIVE, Phase.CLEARING: Phase.FIRING}
+
+
+def _moved(alert: Alert, by_s: float) -> Alert:
+    """As if the clock had always been what it is now, so that what has lasted so long has lasted so long. When its
+    value was read stays as it is told: a value that is told again is known by that."""
+    missing = alert.missing_since
+    return alert._replace(
+        since=alert.since + by_s, missing_since=None if missing is None else missing + by_s,
+        fired_at=None if alert.fired_at is None else alert.fired_at + by_s,
+        points=tuple(point._replace(at=point.at + by_s) for point in alert.points),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=65536)

@@ -4,6 +4,7 @@ A GPU is known by its UUID and keeps the index that it had first. One that does 
 time, and so is the library when it says that there is no driver.
 """
 
+import math
 import time
 from typing import Callable, List, Optional, Sequence, Tuple
 
@@ -12,7 +13,7 @@ from ..deadline import Lane
 from ..host import Host
 from . import Readings, WatchedGpu
 from .previous import Previous
-from .unit import PATIENCE_S, Unit
+from .unit import Unit
 
 RETRY_S = 5.0
 """Between two attempts to open what did not answer, and between two looks at how many GPUs there are."""
@@ -43,18 +44,23 @@ class GpuLane:
         self._host, self._library, self._make = host, library, make
         self._watched: Optional[WatchedGpu] = None
         self._retry_s = 0.0
+        self._told: Optional[Tuple[float, bool]] = None
+        """When the last work that has ended was begun, and whether it was answered; one tuple, written by its lane."""
+        self._hung_s = -math.inf
+        """When the last work that hung was begun."""
 
     @property
     def labels(self) -> Tuple[str, str]:
         return str(self.index), self.uuid
 
     @property
-    def answers(self) -> bool:
-        return self._watched is not None and self.error is None
-
-    @property
-    def hangs(self) -> bool:
-        return self.lane.busy and time.monotonic() - self.lane.since_s >= PATIENCE_S
+    def up(self) -> Optional[bool]:
+        """Whether it answers: not while a call has not returned within its own limit, however slowly others do. Until
+        its work has ended it is what it was before; None: that is not known."""
+        if self.lane.late:
+            self._hung_s = self.lane.since_s
+        began_s, answered = self._told or (-math.inf, None)
+        return answered if began_s >= self._hung_s else False
 
     def due(self, now_s: float) -> bool:
         """Whether there is anything to do for its lane, which must not be busy."""
@@ -72,7 +78,7 @@ class GpuLane:
     def let_go(self) -> None:
         """Drop the handle; the lane must not be busy."""
         if self._watched is not None:
-            self._watched, self._retry_s = None, 0.0
+            self._watched, self._retry_s, self._told = None, 0.0, None
             for unit in self.units:
                 unit.fail(ReleasedError("all handles were let go"))
 
@@ -88,7 +94,9 @@ class GpuLane:
                 error = unit.answer.error if unit.answer else None
                 if isinstance(error, AcceleratorError) and error.kind in _WHOLE:
                     raise error
+            self._told = self.lane.since_s, True
         except Exception as error:
+            self._told = self.lane.since_s, False
             self.error, self._watched, self._retry_s = error, None, time.monotonic() + RETRY_S
             for unit in self.units:
                 unit.fail(error)

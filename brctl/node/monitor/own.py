@@ -60,8 +60,9 @@ def block(
 
     gpus = [gpu for library in libraries for gpu in library.gpus]
     for gpu in gpus:
-        if not released:
-            tell(_UP, float(gpu.answers and not gpu.hangs), *gpu.labels)
+        up = gpu.up
+        if up is not None and not released:
+            tell(_UP, float(up), *gpu.labels)
     visible = [library.visible for library in libraries if library.visible is not None]
     if gpus or least:
         tell(_EXPECTED, max(len(gpus), least))

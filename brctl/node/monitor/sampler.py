@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ..deadline import Lane
+from ..deadline import CALL_LIMIT_S, Lane
 from ..host import Host
 from ..report import Series
 from ..request import Sampling
@@ -80,7 +80,7 @@ class Sampler:
         began, number = time.monotonic(), 0
         while not stop.is_set():
             self._clockwork.lateness_s = max(0.0, time.monotonic() - began - number * interval_s)
-            yield self.tick(first=number == 0, most_s=min(PATIENCE_S, interval_s / 2))
+            yield self.tick(first=number == 0, most_s=_patience_s(interval_s))
             passed = math.ceil((time.monotonic() - began) / interval_s)
             self._clockwork.skipped += max(0, passed - number - 1)
             number = max(number + 1, passed)
@@ -171,6 +171,11 @@ class Sampler:
         self._released = bool(self._libraries) and released_until(self._host) is not None
         for library in self._libraries if self._released else ():
             library.let_go()
+
+
+def _patience_s(interval_s: float) -> float:
+    """How long a tick waits. At long intervals a hung call is told in the tick that finds it: the next one is far."""
+    return min(interval_s / 2, max(PATIENCE_S, min(interval_s / 10, CALL_LIMIT_S + 0.1)))
 
 
 def _collecting(collector: Collector, host: Host, peers: Sequence[str]) -> Optional[Callable[[Previous], Readings]]:

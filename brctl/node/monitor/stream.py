@@ -180,7 +180,8 @@ class Follower:
         """What the node says in this tick. Raises InvalidReportError; nothing that comes after it can be believed."""
         try:
             at, gone, new, changed, notes, *actions = json.loads(payload)
-            _demand(_is_number(at) and 0 <= at < _LATEST, "no time")
+            _demand(_is_number(at), "no time")
+            _demand(0 <= at < _LATEST, "the node's clock is set before 1970, or after 2099")
             _demand(all(type(note) is str for note in notes) and len(notes) <= _MOST_NOTES, "no notes")
             done = _actions(actions)
             for number in gone:
@@ -213,7 +214,7 @@ class Follower:
         values: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         block = self._blocks[number]
-        _demand(type(ms) is int and abs(ms) < _LATEST, "no milliseconds")
+        _demand(type(ms) is int and abs(ms) < _LATEST * _MS, "no milliseconds")  # clocks may be set in between
         _demand(len(steps) == len(values) and sum(steps) <= len(block.slots), "no values")
         _demand(all(type(step) is int and step > 0 for step in steps), "no places")
         _demand(all(value is None or _is_number(value) for value in values), "no numbers")

@@ -14,6 +14,7 @@ from ..alert_facts import ActionRecord, Alert, Happening
 from ..deadline import Lane
 from ..host import Host
 from ..monitor import alerts
+from ..monitor.clock import Clock
 from ..monitor.sampler import Tick
 from ..report import Series
 from ..request import Request
@@ -35,6 +36,8 @@ class _Heard(NamedTuple):
     tick: Tick
     last_s: float
     """When the one who asked was last heard, by the monotonic clock."""
+    at_s: float
+    """When the tick was, likewise."""
 
 
 class Actor:
@@ -44,6 +47,7 @@ class Actor:
         self._node, self._series, self._acting = request.node, series, request.acting
         self._throttle = Throttle(host, request.node, request.acting.who, request.acting.lease_s)
         self._alerts: Tuple[Alert, ...] = ()
+        self._clock = Clock()
         self._rules = {rule.id: rule for rule in request.acting.rules}
         self._ticks: Deque[_Heard] = deque(maxlen=_MOST_TICKS)
         self._records: Deque[ActionRecord] = deque()
@@ -59,7 +63,7 @@ class Actor:
 
     def take(self, tick: Tick, last_s: float) -> Tuple[ActionRecord, ...]:
         """Act on a tick, which is not waited for; gives what has been done since the last one."""
-        self._ticks.append(_Heard(tick, last_s))
+        self._ticks.append(_Heard(tick, last_s, time.monotonic()))
         if not self._lane.busy:
             self._lane.start(self._work)
         return self.told()
@@ -82,12 +86,13 @@ class Actor:
                 if self in _running and self._ticks:
                     self._records.extend(self._act(*self._ticks.popleft()))
 
-    def _act(self, tick: Tick, last_s: float) -> List[ActionRecord]:
+    def _act(self, tick: Tick, last_s: float, at_s: float) -> List[ActionRecord]:
+        stepped_s = self._clock.stepped(tick.at, at_s)
         if time.monotonic() - last_s > self._acting.lease_s:
             self._alerts = ()  # what fires is told anew, when there is somebody to tell it to
             return list(self._throttle.close("silence"))
         samples = [sample for block in tick.blocks for sample in block.samples]
-        found = alerts.evaluate(self._acting.rules, self._alerts, self._node, self._series, samples, tick.at)
+        found = alerts.evaluate(self._acting.rules, self._alerts, self._node, self._series, samples, tick.at, stepped_s)
         self._alerts = found.alerts
         done: List[ActionRecord] = []
         for event in found.events:

@@ -38,13 +38,13 @@ class Scene(NamedTuple):
 class Frame(NamedTuple):
     lines: list[str]
     page: int
-    """How many rows of the focused Section are seen at once."""
+    """How many rows of the focused Section are seen at once; of the help, how many pages it has."""
 
 
 def frame(scene: Scene, view: View, width: int, height: int, ink: Ink) -> Frame:
     """Lines with their colours, one for each of the terminal's."""
     if view.help:
-        return Frame(_filled(_help(ink, width), height), 1)
+        return _help(ink, view.help - 1, width, height)
     lines = [ink.paint(_between(scene.head, scene.now, width), width, "head")]
     if height > 8 and scene.summary:
         lines += [ink.paint(line, width) for line in flowed(scene.summary, "   ", width, max(1, height // 6))]
@@ -98,17 +98,23 @@ def _hint(text: str) -> Line:
     return [Cell(key, "key"), Cell(f" {words}", "dim")]
 
 
-def _help(ink: Ink, width: int) -> list[str]:
+def _help(ink: Ink, page: int, width: int, height: int) -> Frame:
+    """One page of it; the last line says how to get on."""
     keys = laid_out((Column(""), Column("")), [[Cell(f" {keys}", "key"), Cell(words)] for keys, words in KEYS], width)
     signals = ", ".join(f"{key} {name}" for key, name in SIGNALS.items())
-    lines: list[Line] = [
-        [Cell(" keys of brctl monitor", "title")],
-        [],
-        *(line for row in keys.rows for line in row),
-        [],
-    ]
-    lines += flowed([[Cell(" once a process is asked about:", "dim")], [Cell(signals, "dim")]], " ", width, 2)
-    return [ink.paint(line, width) for line in (*lines, [], [Cell(" any key goes back", "dim")])]
+    asked = flowed([[Cell(" once a process is asked about:", "dim")], [Cell(signals, "dim")]], " ", width, 2)
+    rows: list[Sequence[Line]] = [[[Cell(" keys of brctl monitor", "title")]], [[]], *keys.rows, [[]], asked]
+    pages: list[list[Line]] = [[]]
+    for row in rows:
+        if pages[-1] and len(pages[-1]) + len(row) >= height:
+            pages.append([])
+        if pages[-1] or any(row):  # a page begins with no gap
+            pages[-1] += row
+    foot = " any key goes back"
+    if len(pages) > 1:
+        foot = f" {page % len(pages) + 1}/{len(pages)}: down turns, others go back"
+    shown = _filled([ink.paint(line, width) for line in pages[page % len(pages)]], max(0, height - 1))
+    return Frame([*shown, ink.paint([Cell(foot, "dim")], width)], len(pages))
 
 
 def _body(sections: Sequence[Section], view: View, width: int, height: int, ink: Ink) -> tuple[list[str], int]:

@@ -15,7 +15,7 @@ KEYS = (
     ("up down PgUp PgDn Home End", "move"),
     ("s", "sort by the next column"),
     ("r", "reverse"),
-    ("/", "filter: words that a row must have; Enter keeps it, Esc drops it"),
+    ("/", "filter by words; Enter keeps it, Esc drops it"),
     ("p Space", "pause"),
     ("Enter", "look into a node"),
     ("Esc", "back"),
@@ -49,7 +49,8 @@ class View(NamedTuple):
     cursor: int = 0
     """Which row, of those that the filter lets through."""
     tree: bool = False
-    help: bool = False
+    help: int = 0
+    """Which page of it is shown, from 1; 0: none."""
     asking: str | None = None
     """The id of the process that is to get a signal."""
     order: Order | None = None
@@ -81,8 +82,8 @@ def arranged(view: View, section: Section) -> list[Item]:
 
 def press(view: View, key: str, sections: Sequence[Section], page: int, refused: str = "") -> View:
     """After a key: a letter, or `up`, `down`, `page-up`, `page-down`, `home`, `end`, `enter`, `escape`, `tab`,
-    `backspace`. `page` is how many rows are seen at once; `refused` says why no process is signalled, empty where
-    one can be."""
+    `backspace`. `page` is how many rows are seen at once, or how many pages the help has; `refused` says why no process
+    is signalled, empty where one can be."""
     view = view._replace(said="", order=None)
     if view.typed is not None:
         return _type(view, view.typed, key)
@@ -91,7 +92,8 @@ def press(view: View, key: str, sections: Sequence[Section], page: int, refused:
             return view._replace(asking=None, order=Order(view.asking, SIGNALS[key]))
         return view._replace(asking=None, said="nothing was sent")
     if view.help:
-        return view._replace(help=False, quit=key == "q")
+        turned = (view.help - 1 + _PAGES[key]) % page + 1 if page > 1 and key in _PAGES else 0
+        return view._replace(help=turned, quit=key == "q")
     section = focused(view, sections)
     if key in _MOVES and section:
         return _moved(view, key, len(arranged(view, section)), page)
@@ -110,6 +112,7 @@ def _type(view: View, typed: str, key: str) -> View:
     return view._replace(typed=typed + key, cursor=0) if len(key) == 1 and key.isprintable() else view
 
 
+_PAGES = {"down": 1, "page-down": 1, "up": -1, "page-up": -1}
 _MOVES = ("up", "down", "page-up", "page-down", "home", "end")
 _PLAIN: Mapping[str, Callable[[View], View]] = {
     "q": lambda view: view._replace(quit=True),
@@ -117,8 +120,8 @@ _PLAIN: Mapping[str, Callable[[View], View]] = {
     "/": lambda view: view._replace(typed=""),
     "p": lambda view: view._replace(paused=not view.paused),
     " ": lambda view: view._replace(paused=not view.paused),
-    "h": lambda view: view._replace(help=True),
-    "?": lambda view: view._replace(help=True),
+    "h": lambda view: view._replace(help=1),
+    "?": lambda view: view._replace(help=1),
 }
 
 

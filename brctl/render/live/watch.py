@@ -51,7 +51,7 @@ class Watch:
         """To be drawn now, at `clock`. Old values are none: where no tick has come for too long, none is shown."""
         age_s = clock - self._at
         silent = bool(self._reports) and not view.paused and age_s > patience_s(self.interval_s)
-        now = _now(self.interval_s, view.paused, silent, age_s)
+        now = _now(self.interval_s, view.paused, silent, age_s if self._reports else None)
         if not self._reports:
             return Scene([Cell(" brctl monitor", "")], now, [[Cell("waiting for the first tick", "dim")]], ())
         self._looked_at = view.node
@@ -103,11 +103,12 @@ def patience_s(interval_s: float) -> float:
     return 2 * interval_s + 1
 
 
-def _now(interval_s: float, paused: bool, silent: bool, age_s: float) -> Line:
+def _now(interval_s: float, paused: bool, silent: bool, age_s: float | None) -> Line:
+    """`age_s`: of what is shown; None: nothing is yet."""
     words = f"  every {interval_s:g} s  {time.strftime('%H:%M:%S')} "
     if paused:
-        return [Cell(f"  PAUSED, {amounts.lasting(age_s)} old"), Cell(words)]
-    return [Cell(f"  NO ANSWER for {amounts.lasting(age_s)}"), Cell(words)] if silent else [Cell(words)]
+        return [Cell("  PAUSED" if age_s is None else f"  PAUSED, {amounts.lasting(age_s)} old"), Cell(words)]
+    return [Cell(f"  NO ANSWER for {amounts.lasting(age_s or 0.0)}"), Cell(words)] if silent else [Cell(words)]
 
 
 def _mocked(mock: Mock | None) -> Line:

@@ -173,6 +173,49 @@ def test_a_clock_that_is_set_back() -> None:
     assert [event.what for event in run.feed([90])] == [Happening.FIRED]
 
 
+@pytest.mark.parametrize("by_s", [7200.0, -3600.0])
+def test_a_clock_that_is_set_changes_no_duration(by_s: float) -> None:
+    run, rule = _Run(HOT._replace(hold_s=6)), HOT._replace(hold_s=6)
+    assert run.feed([90, 90, 90]) == []  # at 0, 1 and 2 s
+    run.now += by_s
+    alerts, events = evaluate([rule], run.alerts, "n", [HEAT], [_sample(90, run.now)], run.now, by_s)
+    assert events == ()
+    run.alerts, run.now = alerts, run.now + 1
+    assert run.feed([90, 90]) == []  # at 4 and 5 s
+    (fired,) = run.feed([90])
+    assert fired.evidence.endswith("was 90 C, >= 85 C for 6 s (7 samples)")
+    run.now += by_s
+    alerts, events = evaluate([rule], run.alerts, "n", [HEAT], [_sample(70, run.now)], run.now, by_s)
+    assert events == ()
+    assert alerts[0].fired_at == fired.at + by_s
+    run.alerts, run.now = alerts, run.now + 1
+    assert run.feed([70, 70]) == []
+    assert [event.what for event in run.feed([70])] == [Happening.RESOLVED]
+
+
+def test_a_value_that_was_read_before_the_clock_was_set_is_no_new_one() -> None:
+    run, rule = _Run(HOT), HOT._replace(min_samples=1)
+    run.rule = rule
+    run.feed([90])
+    old, run.now = _sample(90, run.now - 1), run.now + 7200
+    alerts, events = evaluate([rule], run.alerts, "n", [HEAT], [old], run.now, 7200.0)
+    assert events == ()
+    _, events = evaluate([rule], alerts, "n", [HEAT], [_sample(90, run.now + 0.5)], run.now + 0.5)
+    assert events == (), "1.5 s have passed"
+
+
+def test_a_window_and_a_gap_last_as_long_as_they_do_where_the_clock_is_set() -> None:
+    rule = Rule("grows", HEAT.name, ">=", 3, "increase", window_s=60, min_samples=2)
+    alerts: Tuple[Alert, ...] = ()
+    for at, value in ((1000.0, 1.0), (1001.0, 4.0)):
+        alerts, _ = evaluate([rule], alerts, "n", [HEAT], [_sample(value, at)], at)
+    alerts, _ = evaluate([rule], alerts, "n", [HEAT], [], 1002.0)
+    alerts, events = evaluate([rule], alerts, "n", [HEAT], [], 8203.0, 7200.0)
+    assert events == (), "it is missing for a second, not for two hours"
+    _, (fired,) = evaluate([rule], alerts, "n", [HEAT], [_sample(4.0, 8204.0)], 8204.0)
+    assert fired.alert.value == 3
+
+
 def test_a_restart_keeps_state() -> None:
     run = _Run(HOT)
     run.feed([90, 90])

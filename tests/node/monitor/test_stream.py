@@ -112,6 +112,19 @@ def test_a_hostile_stream_is_refused(payload: bytes) -> None:
         follower.follow(payload)
 
 
+@pytest.mark.parametrize("at", [-1.0, 4102444800.0])
+def test_a_clock_that_cannot_be_right_is_named(at: float) -> None:
+    words = "^no tick: the node's clock is set before 1970, or after 2099$"
+    with pytest.raises(InvalidReportError, match=words):
+        Follower(HEAD).follow(Packer(SERIES).pack(at, [load(0.5, at)]))
+
+
+def test_what_was_read_before_the_clock_was_set_by_years_is_still_told() -> None:
+    packer, follower = Packer(SERIES), Follower(HEAD)
+    report = follower.follow(packer.pack(1.7e9, [load(0.5, at=60.0)]))
+    assert [(sample.value, sample.at) for sample in report.samples] == [(0.5, 60.0)]
+
+
 def test_half_a_letter_becomes_a_whole_one() -> None:
     ticked = Follower(HEAD).follow(json.dumps([1, [], [[0, 0, 0, [[0, "\ud800"]], [1]]], [], ["\udfff!"]]).encode())
     assert ticked.samples[0].labels == ("\ufffd",)

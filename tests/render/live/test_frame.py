@@ -14,7 +14,7 @@ from brctl.render.live.frame import frame
 from brctl.render.live.ink import Cell, Ink, Row
 from brctl.render.live.marks import mark
 from brctl.render.live.text import text
-from brctl.render.live.view import View, press
+from brctl.render.live.view import KEYS, View, press
 from brctl.render.live.watch import Watch
 
 Make = Callable[..., Report]
@@ -456,7 +456,7 @@ def test_the_page_with_the_cursor_is_shown(busy: Make, pen: Ink) -> None:
 
 def test_help_and_questions(busy: Make, pen: Ink) -> None:
     watch = _watch([busy()])
-    assert "keys of brctl monitor" in _lines(watch, pen, View(help=True))[0]
+    assert "keys of brctl monitor" in _lines(watch, pen, View(help=1))[0]
     assert _lines(watch, pen, View(typed="ab"))[-1] == "/ab"
     assert _lines(watch, pen, View(asking="7 python"))[-1].startswith("7 python: t SIGTERM")
     assert _lines(watch, pen, View(said="done"))[-1] == "done"
@@ -541,8 +541,37 @@ def test_the_error_of_a_silent_node_is_whole_at_40_columns(made: Make, pen: Ink)
 
 
 def test_the_keys_are_readable_at_40_columns(busy: Make, pen: Ink) -> None:
-    told = " ".join(" ".join(_lines(_watch([busy()]), pen, View(help=True), width=40)).split())
-    assert "/ filter: words that a row must have; Enter keeps it, Esc drops it p Space" in told
+    told = " ".join(" ".join(_lines(_watch([busy()]), pen, View(help=1), width=40)).split())
+    assert "/ filter by words; Enter keeps it, Esc drops it p Space" in told
+
+
+def test_the_help_is_whole_at_80_by_24(busy: Make, pen: Ink) -> None:
+    lines = _lines(_watch([busy()]), pen, View(help=1), width=80, height=24)
+    assert max(map(cell_len, lines)) < 80
+    assert lines[7].endswith("filter by words; Enter keeps it, Esc drops it")
+    assert lines[-1] == " any key goes back"
+
+
+def test_each_key_of_the_help_is_reached_at_40_by_10(busy: Make, pen: Ink) -> None:
+    scene, view, told = _watch([busy()]).scene(View(), pen, 1.0), View(help=1), []
+    for number in (1, 2, 3):
+        shown = frame(scene, view, 40, 10, pen)
+        assert len(shown.lines) == 10
+        assert shown.lines[-1].strip() == f"{number}/3: down turns, others go back"
+        told += shown.lines[:-1]
+        view = press(view, "down", scene.sections, shown.page)
+    assert view.help == 1, "after the last comes the first"
+    assert press(view, "up", scene.sections, 3).help == 3
+    assert press(view, "x", scene.sections, 3).help == 0
+    words = " ".join(" ".join(told).split())
+    assert all(text in words for keys in KEYS for text in keys)
+    assert "t SIGTERM, i SIGINT, K SIGKILL" in words
+
+
+def test_a_pause_before_the_first_tick_has_no_age(pen: Ink) -> None:
+    lines = _lines(_watch(), pen, View(paused=True), clock=25200.0)
+    assert re.search(r"  PAUSED  every 1 s", lines[0])
+    assert lines[1].strip() == "waiting for the first tick"
 
 
 def test_a_row_that_is_taller_than_its_table_says_that_it_goes_on(busy: Make, pen: Ink) -> None:

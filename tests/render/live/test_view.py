@@ -91,6 +91,7 @@ def test_pause_help_and_quit() -> None:
     assert _press("?").help
     assert _press("h").help
     assert not _press("?", "x").help
+    assert not press(View(help=1), "down", ALL, 1).help, "there is no other page"
     assert _press("?", "q").quit
     assert _press("q").quit
 
