@@ -62,14 +62,15 @@ def run(
     from .. import render
     from . import diagnose_run as asking
     from .fleet import compared
-    from .verdict import exit_code, plugin_code
+    from .verdict import exit_code, plugin_code, silent
 
     form = common(ctx).form(*FORMS, *MORE_FORMS)
     checks = asking.chosen(only, skip) if only or skip else ()
     asked, reports = _looked(ctx, form, checks, level, interval, baseline)
     reports = asking.within(compared(asked.config, asked.targets, reports), checks)
     code = exit_code(reports, fail_on.value if fail_on else asked.fail_on, strict)
-    render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
+    if not silent(asked.common, form, code):
+        render.diagnosis(reports, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
     raise typer.Exit(plugin_code(reports) if form == "nagios" else ended)
 
@@ -93,7 +94,7 @@ def symptom(
     from .. import render
     from ..node.diagnose import ranking
     from . import diagnose_run as asking
-    from .verdict import exit_code, plugin_code
+    from .verdict import exit_code, plugin_code, silent
 
     form = common(ctx).form(*FORMS, *MORE_FORMS)
     card = asking.card_of(which)
@@ -101,7 +102,8 @@ def symptom(
     answers = [ranking.answer(card, report) for report in reports]
     judged = [report._replace(findings=ranking.told(it)) for report, it in zip(reports, answers, strict=True)]
     code = exit_code(judged, fail_on.value if fail_on else asked.fail_on, strict)
-    render.answers(reports, answers, card, form, asked.common.quiet, asked.common.verbose)
+    if not silent(asked.common, form, code):
+        render.answers(reports, answers, card, form, asked.common.quiet, asked.common.verbose)
     ended = finish(asked.common, reports, form, code)
     raise typer.Exit(plugin_code(judged) if form == "nagios" else ended)
 
@@ -119,7 +121,9 @@ def _looked(
     with session(ctx) as asked:
         asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
         reports = asked.ask(
-            "diagnose", lambda: render.prepare(form), lambda request: asking.adapt(request, checks, apart_s, earlier)
+            "diagnose",
+            lambda: render.prepare(form, asked.common.quiet),
+            lambda request: asking.adapt(request, checks, apart_s, earlier),
         )
     return asked, reports
 

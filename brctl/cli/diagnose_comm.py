@@ -65,7 +65,7 @@ def comm(
     """Test the network between nodes in pairs, and name the node, NIC or path that is bad: --nodes SET."""
     from .. import render
     from .session import seconds
-    from .verdict import exit_code
+    from .verdict import exit_code, silent
 
     given = common(ctx)
     form = given.form("table", "json", "yaml")
@@ -86,8 +86,9 @@ def comm(
     results = _tested(given, run, rails, LOAD_S if level is Level.full else 0.0, over_s)
     collectives = _collectives(run, reports) if level is Level.full else ()
     judged = _judged(run, reports, results, collectives)
-    render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     code = exit_code([*judged, *collectives], (fail_on or FailOn(run.fail_on)).value, strict)
+    if not silent(given, form, code):
+        render.check(judged, form, given.quiet, given.verbose, command="diagnose comm")
     raise typer.Exit(finish(given, judged, form, code))
 
 

@@ -52,7 +52,7 @@ def log(
     """
     from .. import render
     from .session import opened
-    from .verdict import exit_code, plugin_code
+    from .verdict import exit_code, plugin_code, silent
 
     given = common(ctx)
     form = given.form(*FORMS, *MORE_FORMS)
@@ -63,8 +63,9 @@ def log(
     saved, earlier = _since(given, _read(file), file, baseline, apart)
     report = _judged(saved, earlier, name, config, given.as_node)
     declared = config.node(given.as_node).diagnose.fail_on if config else "warn"
-    render.diagnosis([report], form, given.quiet, given.verbose, command="diagnose log")
     code = exit_code([report], fail_on.value if fail_on else declared, strict)
+    if not silent(given, form, code):
+        render.diagnosis([report], form, given.quiet, given.verbose, command="diagnose log")
     raise typer.Exit(plugin_code([report]) if form == "nagios" else code)
 
 

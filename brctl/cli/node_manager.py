@@ -80,7 +80,7 @@ def check(
     from .. import render
     from .fleet import compared
     from .session import session
-    from .verdict import exit_code
+    from .verdict import exit_code, silent
 
     form = common(ctx).form("table", "json", "yaml")
     with session(ctx) as run:
@@ -92,8 +92,10 @@ def check(
         drain_critical, discover = None, False
     book, acted = drain_critical(reports) if drain_critical else ({}, CLEAN)
     found, discovered = _discovered(run, reports) if discover else (None, CLEAN)
-    render.check(reports, form, run.common.quiet, run.common.verbose, tuple(book.values()), found)
-    raise typer.Exit(max(finish(run.common, reports, form, code, require_gpu), acted, discovered))
+    ended = max(finish(run.common, reports, form, code, require_gpu), acted, discovered)
+    if book or not silent(run.common, form, ended):
+        render.check(reports, form, run.common.quiet, run.common.verbose, tuple(book.values()), found)
+    raise typer.Exit(ended)
 
 
 def _drain_critical(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..node.report import Outcome, Report, Status
+from .common import Common
 from .errors import CLEAN, FOUND, INCOMPLETE, INTERRUPTED, tell
 
 _AT_LEAST = {
@@ -61,6 +62,12 @@ def _hung(report: Report) -> bool:
         return False
     faults = [gpu.fault.kind for gpu in seen.gpus or () if gpu.fault]
     return "hung" in faults or any(problem.reason == "hung" for problem in seen.problems)
+
+
+def silent(given: Common, form: str, code: int) -> bool:
+    """Whether --quiet prints nothing: a cron line mails what is printed, and where the exit code is 0 all is well
+    enough for whoever chose --fail-on and --strict."""
+    return given.quiet and form == "table" and code == CLEAN
 
 
 def tell_reports(reports: Sequence[Report], form: str, quiet: bool) -> None:

@@ -10,6 +10,7 @@ _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
 _XID = re.compile(r"Xid \(PCI:[^)]*\): (\d+)")
 """What the kernel log tells, the driver tells as an event too."""
+_FIRST_PID, _WORK_BYTES = 31000, 60 << 30
 _EMPTY = {"nvlinks_down": (), "latency_ms": 0, "fever_s": 0}
 """Keys that a GPU need not have where there is nothing to say."""
 
@@ -121,6 +122,7 @@ class _Harm:
             from .busy import SEED  # its patterns take long to compile
 
             nvml["seed"] = SEED
+            _give_work(nvml, self._plain["files"])
         for argv, text in self._kind.outputs.items():
             self._plain["commands"][argv.format(**self._names)] = {"stdout": text}
         if self._kind.name == "no-library":
@@ -231,6 +233,15 @@ class _Harm:
     def _file(self, template: str) -> Tuple[str, Any]:
         path = real(self._plain["files"], template.format(**self._names))
         return path, self._plain["files"].get(path)
+
+
+def _give_work(nvml: Any, files: Dict[str, Any]) -> None:
+    """A process on each GPU: memory that nobody holds is a fault."""
+    for number, gpu in enumerate(nvml["gpus"]):
+        if {**nvml.get("defaults", {}), **gpu}.get("processes") == []:
+            pid = _FIRST_PID + number
+            gpu["processes"] = [{"pid": pid, "kind": "compute", "memory_bytes": _WORK_BYTES}]
+            files["/proc/{}/stat".format(pid)] = "{} (python3) R 1 {} {} 0 -1\n".format(pid, pid, pid)
 
 
 def _unload_driver(files: Dict[str, Any]) -> None:

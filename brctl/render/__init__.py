@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 
-def prepare(form: str) -> None:
-    """Import what a form needs, while the agent is at work: rich takes 40 ms."""
+def prepare(form: str, quiet: bool = False) -> None:
+    """Import what a form needs, while the agent is at work: rich takes 40 ms. With --quiet it may not be needed."""
+    if form == "table" and quiet:
+        return
     if form == "table":
         import_module(".findings", __name__)
         import_module(".inventory", __name__)

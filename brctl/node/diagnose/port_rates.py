@@ -42,6 +42,8 @@ def _look(look: Look, case: Case, losses: Sequence[Loss]) -> Optional[Verdict]:
         fast = [name for name in names if sustained(look.grown[name], loss.least_s) > limit]
         if fast:
             words = ", ".join(name.rpartition("/")[2] for name in fast)
-            text = "{}, {} a second ({})".format(loss.says, _number(look.grown[name].per_second for name in fast), words)
+            text = "{}, {} a second ({})".format(
+                loss.says, _number(look.grown[name].per_second for name in fast), words
+            )
             return Verdict(Status.WARN, text, look.evidence(*fast), loss.remedy)
     return WELL if told else None

@@ -12,7 +12,7 @@ from .. import Case, Check
 from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _CALL = "nvmlDeviceGetPersistenceMode"
-_REMEDY = "run nvidia-persistenced, or brctl tune apply --only gpu-persistence"
+_REMEDY = "run nvidia-persistenced, or brctl tune apply --set gpu.persistence_mode=true"
 
 
 def run(case: Case) -> Sequence[Finding]:

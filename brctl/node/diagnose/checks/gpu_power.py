@@ -18,7 +18,7 @@ _BRAKE = (
     "it was set out of band: look at the power supplies and at the management controller's power cap (ipmitool dcmi "
     "power get_limit), then at the board's power connector"
 )
-_ALIGN = "give it its siblings' limit: brctl tune apply --only gpu-power-limit"
+_ALIGN = "give it its siblings' limit: brctl tune apply --set gpu.power_limit=100%"
 
 
 def run(case: Case) -> Sequence[Finding]:

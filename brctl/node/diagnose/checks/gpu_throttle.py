@@ -16,7 +16,7 @@ from ..verdicts import ANSWERING, WELL, Verdict, judge
 
 _COOL = (
     "look at fans, air flow and inlet temperature (ipmitool sdr), clean dust; compare with the other GPUs: one alone "
-    "is its heat sink; until then lower the power limit (brctl tune apply --only gpu-power-limit)"
+    "is its heat sink; until then lower the power limit (brctl tune apply --set gpu.power_limit=80%)"
 )
 _POWER = (
     "look at the power supplies and their cables (ipmitool sdr, sel list) and at the board's power brake signal; drain"

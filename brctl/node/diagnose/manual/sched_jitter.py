@@ -56,7 +56,7 @@ CARD = Card(
             (LOOK_LONGER,),
             (
                 Fix(
-                    "`brctl tune apply --only gpu-persistence`; if it stays slow, drain and reset the GPU",
+                    "`brctl tune apply --set gpu.persistence_mode=true`; if it stays slow, drain and reset the GPU",
                     "none; a reset ends what runs on it",
                     "`brctl diagnose run --only gpu-latency,gpu-persistence` passes",
                 ),

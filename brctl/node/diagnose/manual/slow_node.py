@@ -31,7 +31,7 @@ CARD = Card(
                     "`brctl diagnose run --only gpu-temperature,gpu-throttle` passes under load",
                 ),
                 Fix(
-                    "until then less power: `brctl tune apply --only gpu-power-limit`",
+                    "until then less power: `brctl tune apply --set gpu.power_limit=80%`",
                     "slower, but evenly",
                     "`brctl diagnose run --only gpu-throttle` passes under load",
                 ),
@@ -51,7 +51,7 @@ CARD = Card(
             (
                 Fix("mend the power supply or its cable", "the node is away", "nothing slows the GPUs under load"),
                 Fix(
-                    "a limit that is merely set: `brctl tune apply --only gpu-power-limit`",
+                    "a limit that is merely set: `brctl tune apply --set gpu.power_limit=100%`",
                     "more heat",
                     "`brctl diagnose run --only gpu-power` passes",
                 ),
@@ -67,7 +67,11 @@ CARD = Card(
             ),
             (Step("`nvidia-smi -q -d CLOCK`: are clocks locked?", "seconds", NOTHING),),
             (
-                Fix("`brctl tune apply --only gpu-clocks`", "none", "`brctl diagnose run --only gpu-clocks` passes"),
+                Fix(
+                    "`nvidia-smi --reset-gpu-clocks`; those that are declared: `brctl tune apply --only gpu-clocks`",
+                    "none",
+                    "`brctl diagnose run --only gpu-clocks` passes",
+                ),
                 RESET,
             ),
         ),
