@@ -87,6 +87,7 @@ counted by the nodes themselves: `brctl diagnose run --only network -w @compute`
 
 `--from-log FILE` judges what nccl-tests, nvbandwidth and perftest printed: T = alpha + size / beta with what the fit
 leaves unexplained, share of the links' rate (`--link-rate 400Gb/s`), what each GPU sends to other hosts, wrong values.
+A log that has no result, or ends within a test, is a warning, and so is a line in it that says that something failed.
 
 Found in a simulation of 256 and 1024 nodes with noise and transients (tests/fleet/test_pairing.py): precision and
 recall of the published plan of two matchings and three confirmations, in at most 5 rounds and 1.1 tests a node.
