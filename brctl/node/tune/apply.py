@@ -19,6 +19,8 @@ from .undo import run_commands, take_back
 Look = Callable[[], Inventory]
 """Reads the machine anew."""
 
+_LATE_S = 30.0
+"""For a call that hangs to end, before the guard takes back what it may have done."""
 _ATOMIC = "another change failed, and --atomic was given"
 _stopping = threading.Event()
 _idle = threading.Event()
@@ -105,18 +107,17 @@ class _Run:
         self._places = Places(host)
         self._failed: Dict[str, Change] = {}
         """By step_name: those that came to nothing, and why."""
-        self._entries: List[Entry] = []
         self._journal = record
 
     def go(self, guard: Optional[Guard]) -> Applied:
         for step in self._plan.pending:
             self._attempt(step, step.live)
         if self._request.tune.atomic and self._failed:
-            back = self._all_back(_ATOMIC)
-            _release(guard)
-            return back
-        if guard and self._entries:
-            return self._unconfirmed(guard) if not _stopping.is_set() else self._ended(guard)
+            return self._all_back(_ATOMIC, guard)
+        if guard and self._journal.entries:
+            if _stopping.is_set():  # whoever asked is gone, and it may be by what was changed
+                return self._all_back("the run was ended, and nobody is there to confirm it", guard)
+            return self._unconfirmed(guard)
         _release(guard)
         return self.confirmed()
 
@@ -129,12 +130,6 @@ class _Run:
             return self._all_back(_ATOMIC)
         changes = self._outcomes()
         return self._end("failed" if self._failed or in_haste else "done", changes)
-
-    def _ended(self, guard: Guard) -> Applied:
-        """Whoever asked is gone, and it may be by what was changed."""
-        back = self._all_back("the run was ended, and nobody is there to confirm it")
-        _release(guard)
-        return back
 
     def _unconfirmed(self, guard: Guard) -> Applied:
         """Nothing lasts before the confirmation, so the plan of now is that without."""
@@ -163,8 +158,6 @@ class _Run:
             except WriteError as error:
                 self._fail(step, Outcome.REFUSED, str(error))
                 take_back(self._places, self._journal, done)
-            else:
-                self._entries += done
 
     def _fail(self, step: Step, outcome: Outcome, reason: str) -> None:
         self._failed[step_name(step.change)] = step.change._replace(outcome=outcome, reason=reason)
@@ -193,9 +186,11 @@ class _Run:
                 if command in failures:
                     self._fail(step, Outcome.REFUSED, "written, but {}".format(failures[command]))
 
-    def _all_back(self, why: str) -> Applied:
-        conflicts = take_back(self._places, self._journal, self._entries)
-        run_commands(self._host, [command for entry in self._entries for command in entry.commands])
+    def _all_back(self, why: str, guard: Optional[Guard] = None) -> Applied:
+        """What cannot be is the guard's, if there is one, once a call that hangs has had time to end."""
+        entries = self._journal.entries
+        conflicts = take_back(self._places, self._journal, entries)
+        run_commands(self._host, [command for entry in entries for command in entry.commands])
         changes = []
         for step in self._plan.steps:
             change = step.change
@@ -207,7 +202,13 @@ class _Run:
                 outcome = Outcome.RESTORED if restored else Outcome.CONFLICT
                 change = change._replace(outcome=outcome, reason=why)
             changes.append(change)
-        return self._end("failed" if conflicts else "rolled back", tuple(changes))
+        if not conflicts:
+            _release(guard)
+            return self._end("rolled back", tuple(changes))
+        if guard:
+            with contextlib.suppress(OSError):  # it has ended by itself
+                guard.wait_for_confirmation(_LATE_S)
+        return self._end("open" if guard else "failed", tuple(changes))
 
     def _outcomes(self) -> Tuple[Change, ...]:
         """What a plan of now makes of each Change; where the run has to end, what was read back has to do."""
@@ -267,7 +268,10 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     try:
         places.write(place, write.value)
         held = places.read(place)
-    except WriteError:
+    except WriteError as error:
+        if error.hung:
+            record.hung.add(entry.number)
+            raise WriteError("{}, and may be done yet".format(error)) from None
         _mend(places, record, entry)
         raise
     if place.item != "locked_clocks" and not same(place, held, write.value):

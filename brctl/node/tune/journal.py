@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from ..codec import InvalidReportError, decode, encode
 from ..host import Host
@@ -87,6 +87,8 @@ class Log(NamedTuple):
     in_flight: Optional[int]
     """Number of the write that nothing follows: it may have been done, in part, or not."""
     end: Optional[End]
+    written: int
+    """How many entries there are, those that were taken back too."""
 
     @property
     def state(self) -> str:
@@ -157,11 +159,19 @@ class JournalError(Exception):
 class Journal:
     """A transaction that is being written. Everything raises OSError where the disk does not take it."""
 
-    def __init__(self, host: Host, name: str, entries: int = 0) -> None:
+    def __init__(self, host: Host, name: str, entries: Sequence[Entry] = (), count: int = 0) -> None:
         self.id = name
         self._host = host
         self._path = "{}/{}.jsonl".format(FOLDER, name)
-        self._count = entries
+        self._entries = {entry.number: entry for entry in entries}
+        self.hung: Set[int] = set()
+        """Numbers of the writes of this process that did not return in time: each may be done at any moment."""
+        self._count = count
+
+    @property
+    def entries(self) -> Tuple[Entry, ...]:
+        """Those that were not taken back."""
+        return tuple(self._entries.values())
 
     def write(self, entry: Entry) -> Entry:
         """Before it is done; gives it its number."""
@@ -170,10 +180,12 @@ class Journal:
         after = numbered.after
         long = after is not None and len(after) > _LONGEST
         self._append("write", numbered._replace(after=digest(after or "")) if long else numbered)
+        self._entries[numbered.number] = numbered
         return numbered
 
     def undone(self, number: int) -> None:
         self._append("undone", Undone(number))
+        del self._entries[number]
 
     def end(self, state: str, who: str, changes: Tuple[Change, ...]) -> None:
         """The transaction is closed, unless its state says that it waits."""
@@ -210,8 +222,7 @@ def resumed(host: Host, log: Log) -> Journal:
     data = host.read_bytes(path) or b""
     if not data.endswith(b"\n"):
         host.replace(path, data[: data.rfind(b"\n") + 1], 0o600)
-    count = max((entry.number for entry in log.entries), default=-1) + 1
-    return Journal(host, log.begin.id, count)
+    return Journal(host, log.begin.id, log.entries, log.written)
 
 
 def names(host: Host) -> Tuple[str, ...]:
@@ -305,6 +316,7 @@ def _log(records: List[NamedTuple]) -> Log:
         tuple(entry for entry in entries if entry.number not in undone),
         last.number if isinstance(last, Entry) else None,
         ends[-1] if ends else None,
+        len(entries),
     )
 
 

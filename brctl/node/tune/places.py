@@ -15,6 +15,11 @@ from . import Place, journal
 class WriteError(Exception):
     """It cannot be read or written; the message says why, in words."""
 
+    def __init__(self, message: str, hung: bool = False) -> None:
+        super().__init__(message)
+        self.hung = hung
+        """The call did not return in time, and may be done yet, whatever the place holds now."""
+
 
 class Places:
     """Those of one host, for one thread at a time."""
@@ -116,7 +121,7 @@ def _in_time(work: Callable[[], T]) -> T:
     """In a thread of its own, which may hang. Raises WriteError."""
     (outcome,) = run_all([work])
     if isinstance(outcome, (OSError, AcceleratorError, HungError)):
-        raise WriteError(in_words(outcome)) from None
+        raise WriteError(in_words(outcome), isinstance(outcome, HungError)) from None
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

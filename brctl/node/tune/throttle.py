@@ -200,10 +200,10 @@ class Throttle:
             places.write(place, wanted)
             if not same(place, places.read(place), wanted):
                 raise WriteError("it was set to {} W, and is not so".format(wanted))
-        except WriteError:
+        except WriteError as error:
             self._doubt = True
             with contextlib.suppress(WriteError):
-                if same(place, places.read(place), before):
+                if not error.hung and same(place, places.read(place), before):
                     record.undone(entry.number)
                     self._doubt = False
             raise

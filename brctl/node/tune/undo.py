@@ -38,9 +38,10 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
 
 
 def take_back(places: Places, record: Journal, entries: Sequence[Entry]) -> List[Entry]:
-    """Take back writes that were just done; gives those that could not be."""
-    undone = _undo_all(places, record, entries, None)
-    return [entry for entry, change in undone if change.outcome not in (Outcome.RESTORED, Outcome.OK)]
+    """Take back writes that were just done; gives those that could not be, and those that may be done yet."""
+    hung = [entry for entry in entries if entry.number in record.hung]
+    undone = _undo_all(places, record, [entry for entry in entries if entry not in hung], None)
+    return hung + [entry for entry, change in undone if change.outcome not in (Outcome.RESTORED, Outcome.OK)]
 
 
 def run_commands(host: Host, commands: Sequence[Tuple[str, ...]]) -> Dict[Tuple[str, ...], str]:

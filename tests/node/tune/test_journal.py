@@ -138,6 +138,18 @@ def test_a_line_that_was_cut_short_is_taken_away(machine: Machine) -> None:
     assert len(journal.load(machine, record.id).entries) == 2
 
 
+def test_one_that_goes_on_gives_no_number_twice(machine: Machine) -> None:
+    """Else what is written after the confirmation would count as taken back, as the entry before it was."""
+    record = begin(machine)
+    record.write(ENTRY)
+    record.write(ENTRY)
+    record.undone(1)
+    again = journal.resumed(machine, journal.load(machine, record.id))
+    assert again.write(ENTRY).number == 2
+    assert [entry.number for entry in journal.load(machine, record.id).entries] == [0, 2]
+    assert [entry.number for entry in again.entries] == [0, 2]
+
+
 @pytest.mark.parametrize(
     ("name", "lines", "why"),
     [

@@ -402,6 +402,27 @@ def test_a_step_that_fails_leaves_the_one_before(gpu: Gpu, monkeypatch: pytest.M
     assert gpu.watts == "560"
 
 
+def test_a_step_that_hangs_is_left_to_the_guard(
+    gpu: Gpu, guards: List[FakeGuard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be done yet: then it is ours, and not the limit that the GPU had."""
+    write = Places.write
+
+    def hangs(*_: object) -> None:
+        raise WriteError("it did not return within 3 s", hung=True)
+
+    monkeypatch.setattr(Places, "write", hangs)
+    assert gpu.fire(0).result == "it did not return within 3 s"
+    (log,) = journal.logs(gpu.host)
+    assert [(entry.before, entry.after) for entry in log.entries] == [("700", "630")]
+    assert (guards[0].words, journal.open_id(gpu.host)) == (["", "give back"], log.begin.id)
+    monkeypatch.setattr(Places, "write", write)
+    gpu.set(630)
+    assert gpu.tick(REST_S, gpu.alert())[0].what == "power limit 700 W -> 630 W"
+    gpu.clear(REST_S + LEAST_S)
+    assert gpu.watts == "700"
+
+
 def test_a_clock_that_was_set_back_blocks_nothing(gpu: Gpu) -> None:
     gpu.fire(1_000_000)
     assert [record.undone for record in gpu.clear(10)] == ["cleared"]
