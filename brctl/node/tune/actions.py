@@ -56,7 +56,7 @@ def _confirm(host: Host, request: Request) -> Report:
 
 
 def _rollback(host: Host, request: Request) -> Report:
-    with host.lock(journal.LOCK, _holder(request)):
+    with host.lock(journal.LOCK, _holder(request)), apply.at_work():
         done = undo.rollback(host, request.tune.transaction, request.tune.who)
     return _BLANK._replace(changes=done.changes, transactions=(done.transaction,))
 

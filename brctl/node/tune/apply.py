@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host, detached
@@ -47,6 +47,16 @@ def stop(limit_s: float) -> None:
     _idle.wait(limit_s)
 
 
+@contextlib.contextmanager
+def at_work() -> Iterator[None]:
+    """What `stop` waits for."""
+    _idle.clear()
+    try:
+        yield
+    finally:
+        _idle.set()
+
+
 def apply(host: Host, look: Look, request: Request) -> Applied:
     """Plan, do what is pending, and give what came of it. Whoever calls holds the lock. Raises NotStartedError."""
     seen = look()
@@ -70,12 +80,8 @@ def apply(host: Host, look: Look, request: Request) -> Applied:
     except OSError as error:
         raise NotStartedError("the journal cannot be written: {}".format(in_words(error))) from None
     guard = _start_guard(host, record, request) if managing else None
-    run = _Run(host, look, request, before, record)
-    _idle.clear()
-    try:
-        return run.go(guard)
-    finally:
-        _idle.set()
+    with at_work():
+        return _Run(host, look, request, before, record).go(guard)
 
 
 def confirm(host: Host, look: Look, request: Request) -> Applied:
@@ -85,7 +91,7 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
     """
     name = request.tune.transaction
     log = journal.load(host, name) if name else journal.opened(host)
-    if log is None or log.state != "unconfirmed":
+    if log is None or log.state not in ("unconfirmed", "confirming"):
         raise JournalError("{} is {}".format(log.begin.id, log.state) if log else "nothing waits for a confirmation")
     if log.begin.boot_id != journal.boot_id(host):
         raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(log.begin.id))
@@ -94,9 +100,10 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
             "this is the connection by which the change was made, and no proof that a new one can be had",
             "log in anew, and confirm there",
         )
-    asked = log.begin.request
-    run = _Run(host, look, asked, engine.plan(host, look(), asked), journal.resumed(host, log))
-    return run.confirmed()
+    asked, record = log.begin.request, journal.resumed(host, log)
+    with at_work():
+        record.end("confirming", request.tune.who, log.told().changes)  # from here on it is not the guard's
+        return _Run(host, look, asked, engine.plan(host, look(), asked), record).confirmed()
 
 
 class _Run:
@@ -283,6 +290,9 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
 def _mend(places: Places, record: Journal, entry: Entry) -> None:
     """After a refusal: what was written in part is put back, and the write counts as never done."""
     try:
+        if entry.place.item == "locked_clocks":  # which are what the journal says: what was refused just now
+            record.undone(entry.number)
+            return
         held = places.read(entry.place)
         if not same(entry.place, held, entry.before):
             if not half_written(entry.place, held, entry.before, entry.after):

@@ -24,6 +24,8 @@ from .words import shown
 FOLDER = "/var/lib/brctl/tune"
 MARKER = FOLDER + "/open"
 LOCK = "/run/brctl/tune.lock"
+UNFINISHED = ("open", "unconfirmed", "confirming")
+"""The states of a transaction that has not ended. Of one that had, `open` says that its rollback was begun."""
 THROTTLE = "throttle"
 """The action of a transaction that is open for as long as GPUs are throttled (throttle.py)."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -179,23 +181,35 @@ class Journal:
         self._count += 1
         after = numbered.after
         long = after is not None and len(after) > _LONGEST
-        self._append("write", numbered._replace(after=digest(after or "")) if long else numbered)
+        self._append(numbered._replace(after=digest(after or "")) if long else numbered)
         self._entries[numbered.number] = numbered
         return numbered
 
     def undone(self, number: int) -> None:
-        self._append("undone", Undone(number))
+        self._append(Undone(number))
         del self._entries[number]
 
-    def end(self, state: str, who: str, changes: Tuple[Change, ...]) -> None:
-        """The transaction is closed, unless its state says that it waits."""
-        self._append("end", End(state, time.time(), who, changes))
-        if state not in ("open", "unconfirmed"):
+    def end(self, state: str, who: str, changes: Tuple[Change, ...], undone: Sequence[int] = ()) -> None:
+        """The transaction is closed, unless its state says that it waits; with it, all at once, what was taken back."""
+        self._append(*map(Undone, undone), End(state, time.time(), who, changes))
+        for number in undone:
+            del self._entries[number]
+        if state not in UNFINISHED and open_id(self._host) == self.id:
             self._host.remove(MARKER)
 
-    def _append(self, kind: str, record: NamedTuple) -> None:
-        line = json.dumps({kind: encode(record)}, separators=(",", ":")) + "\n"
-        self._host.append(self._path, line.encode("ascii"))
+    def open_again(self, who: str, changes: Tuple[Change, ...]) -> None:
+        """Its rollback begins. One that is open already stays the one that has to be ended first."""
+        self.end("open", who, changes)
+        if open_id(self._host) is None:
+            self.mark()
+
+    def mark(self) -> None:
+        """It is the one that has not ended."""
+        self._host.replace(MARKER, (self.id + "\n").encode(), 0o600)
+
+    def _append(self, *records: NamedTuple) -> None:
+        lines = [json.dumps({_NAMES[type(record)]: encode(record)}, separators=(",", ":")) for record in records]
+        self._host.append(self._path, "".join(line + "\n" for line in lines).encode("ascii"))
 
 
 def begin(host: Host, request: Request, connection: Optional[str] = None) -> Journal:
@@ -207,8 +221,8 @@ def begin(host: Host, request: Request, connection: Optional[str] = None) -> Jou
         name, number = "{}-{}".format(stamp, number), number + 1
     journal = Journal(host, name)
     try:
-        journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
-        host.replace(MARKER, (name + "\n").encode(), 0o600)
+        journal._append(Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
+        journal.mark()
     except OSError:
         with contextlib.suppress(OSError):  # what is left says nothing, or that it is open
             host.remove(journal._path)
@@ -328,6 +342,7 @@ def _records(data: bytes) -> Iterator[NamedTuple]:
 
 
 _KINDS: Dict[str, Type[NamedTuple]] = {"begin": Begin, "write": Entry, "undone": Undone, "end": End}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def _age(name: str) -> Tuple[str, int]:

@@ -11,6 +11,7 @@ import pytest
 from brctl.node import deadline
 from brctl.node.host.machine import Machine
 from brctl.node.report import HOST, Change, Outcome, Report
+from brctl.node.request import Request
 from brctl.node.tune import Place, Scene, Setting, Step, Write, apply, engine, file_value, journal
 
 Ask = Callable[..., Report]  # the fixture of conftest.py
@@ -457,6 +458,63 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     assert outcomes(tell("tune-rollback", transaction=name)) == [("a", "restored")]
     assert machines.load().read("/sys/a") == "1\n"
     assert tell("tune-rollback", transaction=name).errors[0].message == "{} was rolled back already".format(name)
+
+
+def test_a_disk_that_is_full_at_rollback_loses_nothing(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", machines.wanted)], scene.host)])  # type: ignore[attr-defined]
+    for value in "23":
+        machines.wanted = value  # type: ignore[attr-defined]
+        newest = tell("tune-apply").transactions[0].id
+    with monkeypatch.context() as patch:
+        refuses(machines, patch, "append", lambda *_: True)
+        assert tell("tune-rollback").errors[0].message.endswith("no space left on the device")
+        assert machines.load().read("/sys/a") == "2\n"
+    again = tell("tune-rollback")
+    assert (again.transactions[0].id, outcomes(again)) == (newest, [("a", "ok")])
+    assert machines.load().read("/sys/a") == "2\n"
+
+
+def test_a_rollback_that_was_cut_short_knows_its_own_way(use: Any, tell: Ask, machines: Machines) -> None:
+    """A place that was written twice, as that of a VLAN: what its first write found is right."""
+    both = [knob("/sys/a", "2"), knob("/sys/a", "3")]
+    use(one=lambda scene: [step("one", "a", both, scene.host)])
+    tell("tune-apply")
+    machines.overlay.write("/sys/a", "1\n")
+    assert outcomes(tell("tune-rollback")) == [("a", "ok")]
+
+
+def test_a_write_in_flight_is_written_over(use: Any, tell: Ask, machines: Machines) -> None:
+    """Whoever was killed in it may be in it still."""
+    record = journal.begin(machines.load(), Request("n", "tune-apply"))
+    record.write(journal.Entry(0, "one", HOST, "a", Place("knob", "/sys/a"), "1", "2"))
+    use(one=lambda _: [])
+    assert outcomes(tell("tune-rollback")) == [("a", "ok")]
+    assert machines.written() == ["write /sys/a 1"]
+
+
+def test_the_end_of_the_process_waits_for_a_rollback(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "_stopping", threading.Event())
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    tell("tune-apply")
+    write, began = Machine.write, threading.Event()
+
+    def slow(self: Machine, path: str, text: str) -> None:
+        began.set()
+        time.sleep(0.2)
+        write(self, path, text)
+
+    monkeypatch.setattr(Machine, "write", slow)
+    working = threading.Thread(target=tell, args=("tune-rollback",))
+    working.start()
+    assert began.wait(5)
+    apply.stop(5)
+    (log,) = journal.logs(machines.load())
+    assert (machines.load().read("/sys/a"), log.state) == ("1\n", "rolled back")
+    working.join()
 
 
 def test_what_cannot_be_put_back_is_tried_again(use: Any, tell: Ask, machines: Machines) -> None:

@@ -10,6 +10,7 @@ from brctl.node.host import detached
 from brctl.node.host.machine import Machine
 from brctl.node.report import Change, Outcome, Report, Subject
 from brctl.node.tune import apply, engine, journal, management
+from brctl.node.tune.places import Places
 
 Ask = Callable[..., Report]
 Load = Callable[[str], Machine]
@@ -226,6 +227,34 @@ def test_what_does_not_last_in_the_end_is_taken_back_where_all_or_nothing_was_as
     report = ask(host, "tune-confirm")
     assert (report.changes[0].reason, states(host)) == ("no space left on the device", ["rolled back"])
     assert host.read(MTU.format(LINK)) == "1500\n"
+
+
+def test_another_one_is_taken_back_meanwhile(ask: Ask, host: Machine, guards: Guards) -> None:
+    first = ask(host, "tune-apply", **dict(WANTED, interfaces=OTHER)).transactions[0].id
+    waiting = ask(host, "tune-apply", allow_mgmt=True, **WANTED).transactions[0].id
+    assert ask(host, "tune-rollback", transaction=first).transactions[0].state == "rolled back"
+    assert journal.open_id(host) == waiting
+    assert "waits for its confirmation" in ask(host, "tune-apply", **dict(WANTED, interfaces=OTHER)).errors[0].message
+    assert ask(host, "tune-confirm").transactions[0].state == "done"
+
+
+def test_a_confirmation_that_was_cut_short_is_given_again(
+    ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException): ...
+
+    def killed(*_: Any) -> None:
+        assert states(host) == ["confirming"]
+        raise KilledError
+
+    ask(host, "tune-apply", allow_mgmt=True, persist=True, **WANTED)
+    with monkeypatch.context() as patch:
+        patch.setattr(Places, "write", killed)
+        with pytest.raises(KilledError):
+            ask(host, "tune-confirm")
+    assert "waits for its confirmation" in ask(host, "tune-apply", **WANTED).errors[0].message
+    assert (ask(host, "tune-confirm").transactions[0].state, states(host)) == ("done", ["done"])
+    assert "mtu: 9000" in (host.read(FILE) or "")
 
 
 def test_a_boot_ends_the_wait(ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch) -> None:

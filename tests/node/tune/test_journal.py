@@ -118,6 +118,21 @@ def test_one_that_waits_stays_open(machine: Machine) -> None:
     assert opened_id(machine) == record.id
 
 
+def test_the_end_of_one_leaves_another_open(machine: Machine) -> None:
+    first = begin(machine)
+    first.end("done", "op", ())
+    second = begin(machine)
+    second.end("unconfirmed", "op", ())
+    first.open_again("op", ())
+    assert (journal.load(machine, first.id).state, opened_id(machine)) == ("open", second.id)
+    first.end("rolled back", "op", ())
+    assert opened_id(machine) == second.id
+    second.end("confirming", "op", ())
+    assert opened_id(machine) == second.id
+    second.end("done", "op", ())
+    assert opened_id(machine) is None
+
+
 def test_two_in_one_second_have_two_names(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "strftime", lambda *_: "20260102-030405")
     found: List[str] = [begin(machine).id for _ in range(11)]
