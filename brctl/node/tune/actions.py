@@ -42,6 +42,7 @@ def _plan(host: Host, request: Request) -> Report:
 
 def _apply(host: Host, request: Request) -> Report:
     with host.lock(journal.LOCK, _holder(request)):
+        undo.end_of_earlier_boot(host, request.tune.who)
         unfinished = engine.unfinished(host)
         if unfinished:
             raise apply.NotStartedError(unfinished)

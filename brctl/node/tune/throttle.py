@@ -304,6 +304,7 @@ class Throttle:
             raise _RefusedError("its transaction was ended by {}".format(self._ended_by()))
         self._end()
         self._lock.enter_context(self._host.lock(LOCK, self._who))
+        undo.end_of_earlier_boot(self._host, self._who)
         log = journal.opened(self._host)
         unfinished = engine.unfinished(self._host)
         if log and log.begin.request.action == journal.THROTTLE and log.state == "open":

@@ -46,6 +46,16 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     return Undone(changes, journal.load(host, log.begin.id).told())
 
 
+def end_of_earlier_boot(host: Host, who: str) -> None:
+    """What throttled or waited for a confirmation went with the boot that it was of: nobody is left who would end it.
+    Whoever calls holds the lock. Raises as rollback."""
+    log = journal.opened(host)
+    if log and log.begin.boot_id != journal.boot_id(host):
+        throttled = log.state == "open" and log.begin.request.action == journal.THROTTLE
+        if throttled or log.state == "unconfirmed":
+            rollback(host, log.begin.id, who)
+
+
 def take_back(places: Places, record: Journal, entries: Sequence[Entry]) -> List[Entry]:
     """Take back writes that were just done; gives those that could not be, and those that may be done yet."""
     hung = [entry for entry in entries if entry.number in record.hung]
