@@ -423,6 +423,15 @@ def test_a_step_that_hangs_is_left_to_the_guard(
     assert gpu.watts == "700"
 
 
+def test_what_waited_for_a_confirmation_before_the_boot_hinders_nobody(gpu: Gpu) -> None:
+    waiting = journal.begin(gpu.host, request.Request("n", "tune-apply"))
+    waiting.end("unconfirmed", "op", ())
+    assert "waits for its confirmation" in gpu.fire(0).result
+    gpu.host.write("/proc/sys/kernel/random/boot_id", "another\n")
+    assert told(gpu.tick(REST_S, gpu.alert())[0]) == ("power limit 700 W -> 630 W", Outcome.DONE, "")
+    assert journal.load(gpu.host, waiting.id).state == "rolled back"
+
+
 def test_a_clock_that_was_set_back_blocks_nothing(gpu: Gpu) -> None:
     gpu.fire(1_000_000)
     assert [record.undone for record in gpu.clear(10)] == ["cleared"]
