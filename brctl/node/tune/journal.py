@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from ..codec import InvalidReportError, decode, encode
 from ..host import Host
@@ -95,6 +95,14 @@ class Log(NamedTuple):
     @property
     def state(self) -> str:
         return self.end.state if self.end else "open"
+
+    @property
+    def doubtful(self) -> FrozenSet[int]:
+        """Numbers of the writes that may be done, in part, or not, or may be yet: that in flight, and what stands here
+        though it was told as refused: it did not return in time."""
+        changes = self.end.changes if self.end else ()
+        refused = {(each.setting, each.subject, each.key) for each in changes if each.outcome is Outcome.REFUSED}
+        return frozenset(each.number for each in self.entries if each.number == self.in_flight or each.part in refused)
 
     def told(self) -> Transaction:
         """For the Report."""

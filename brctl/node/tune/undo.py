@@ -1,7 +1,7 @@
 """The way back: writes in reverse, each only where the machine still holds what we wrote."""
 
 import contextlib
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..deadline import HungError
 from ..host import Host
@@ -36,7 +36,7 @@ def rollback(host: Host, name: Optional[str], who: str) -> Undone:
     if log.state not in journal.UNFINISHED:  # of one that waits nothing is written first: the disk may be behind a link
         with contextlib.suppress(OSError):  # that is down; a full one must not keep it so
             record.open_again(who, log.told().changes)
-    undone = _undo_all(places, log.entries, log.in_flight)
+    undone = _undo_all(places, log.entries, log.doubtful)
     failures = run_commands(host, [command for entry in reversed(log.entries) for command in entry.commands])
     changes = tuple(_with_failure(change, log, failures) for change in journal.one_for_each_part(undone))
     left = any(change.outcome is Outcome.REFUSED for change in changes)
@@ -60,7 +60,7 @@ def take_back(places: Places, record: Journal, entries: Sequence[Entry]) -> List
     """Take back writes that were just done; gives those that could not be, and those that may be done yet."""
     hung = [entry for entry in entries if entry.number in record.hung]
     left = hung
-    for entry, change in _undo_all(places, [entry for entry in entries if entry not in hung], None):
+    for entry, change in _undo_all(places, [entry for entry in entries if entry not in hung], frozenset()):
         try:
             if change.outcome in _BACK:
                 record.undone(entry.number)
@@ -116,15 +116,15 @@ def _forget_locks(host: Host, log: Log, back: Sequence[Entry]) -> None:
                 journal.resumed(host, other).undone(entry.number)
 
 
-def _undo_all(places: Places, entries: Sequence[Entry], in_flight: Optional[int]) -> List[Tuple[Entry, Change]]:
+def _undo_all(places: Places, entries: Sequence[Entry], doubtful: FrozenSet[int]) -> List[Tuple[Entry, Change]]:
     """In reverse; what was refused is looked at again in the end."""
-    undone = [(entry, _undo(places, entries, entry, in_flight)) for entry in reversed(entries)]
+    undone = [(entry, _undo(places, entries, entry, doubtful)) for entry in reversed(entries)]
     return [(entry, _looked_at_again(places, entry, change)) for entry, change in undone]
 
 
 def _looked_at_again(places: Places, entry: Entry, change: Change) -> Change:
     """Of two knobs that exclude each other the kernel refuses the 0 of one, and sets it itself with the other."""
-    if change.outcome is not Outcome.REFUSED or entry.place.kind != "knob":
+    if change.outcome is not Outcome.REFUSED or entry.place.kind == "file":
         return change
     try:
         held = places.read(entry.place)
@@ -135,34 +135,33 @@ def _looked_at_again(places: Places, entry: Entry, change: Change) -> Change:
     return change._replace(outcome=Outcome.RESTORED, live=shown(entry.place, held), reason=None)
 
 
-def _undo(places: Places, entries: Sequence[Entry], entry: Entry, in_flight: Optional[int]) -> Change:
+def _undo(places: Places, entries: Sequence[Entry], entry: Entry, doubtful: FrozenSet[int]) -> Change:
     """Take back one write where the machine holds our value, or a part of it that the kernel took in mid-air.
 
-    One in flight is written over even so: whoever was in that call may be in it still, and the kernel lets us in then.
+    One in doubt is written over even so: the call may not have come to its end, and the kernel lets us in then.
     """
     place, before, after = entry.place, entry.before, entry.after
     change = Change(*entry.part, Outcome.RESTORED, wanted=shown(place, before), before=shown(place, after))
     change = change._replace(fold="{} {} {}".format(change.setting, change.subject.name, change.key))
     try:
-        held = places.read(place)
-        flying = entry.number == in_flight
+        held, doubt = places.read(place), entry.number in doubtful
+        # Of several writes to one place, the first one's `before` is where a rollback that was cut short led.
         back = any(same(place, held, one.before) for one in entries[: entries.index(entry) + 1] if one.place == place)
-        outcome = Outcome.OK if back else Outcome.RESTORED
-        if back and not (flying and place.kind != "file"):
-            pass  # of several writes to one place, the first one's `before` is where a rollback that was cut short led
-        elif not (back or _is_ours(entry, held) or (flying and half_written(place, held, before, after))):
+        if back and (place.kind == "file" or not doubt):
+            return change._replace(outcome=Outcome.OK, live=shown(place, held))
+        if not (back or _is_ours(entry, held) or (doubt and half_written(place, held, before, after))):
             why = "changed since: we set {}, it is {}, before us it was {}".format(
                 *(shown(place, value) for value in (after, held, before))
             )
             return change._replace(outcome=Outcome.CONFLICT, live=shown(place, held), reason=why)
-        else:
-            places.write(place, before)
-            held = places.read(place) if place.item != "locked_clocks" else before
-            if not same(place, held, before):
-                raise WriteError("it was set to {}, but reads {}".format(shown(place, before), shown(place, held)))
+        due = held if back else before
+        places.write(place, due)
+        held = places.read(place) if place.item != "locked_clocks" else due
+        if not same(place, held, due):
+            raise WriteError("it was set to {}, but reads {}".format(shown(place, due), shown(place, held)))
     except WriteError as error:
         return change._replace(outcome=Outcome.REFUSED, reason=str(error))
-    return change._replace(outcome=outcome, live=shown(place, held))
+    return change._replace(outcome=Outcome.OK if back else Outcome.RESTORED, live=shown(place, held))
 
 
 def _is_ours(entry: Entry, held: Optional[str]) -> bool:

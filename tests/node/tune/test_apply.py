@@ -494,6 +494,19 @@ def test_a_write_in_flight_is_written_over(use: Any, tell: Ask, machines: Machin
     assert machines.written() == ["write /sys/a 1"]
 
 
+def test_what_may_be_done_yet_is_written_over(use: Any, tell: Ask, machines: Machines) -> None:
+    """The kernel lets one in after the other: so the call that hangs does not have the last word."""
+    machine = machines.load()
+    record = journal.begin(machine, Request("n", "tune-apply"))
+    for key in "ab":
+        record.write(journal.Entry(0, "one", HOST, key, Place("knob", "/sys/" + key), "1", "2"))
+    machine.write("/sys/b", "1\n")
+    record.end("failed", "op", (Change("one", HOST, "a", Outcome.REFUSED), Change("one", HOST, "b", Outcome.CHANGED)))
+    machines.calls.clear()
+    assert outcomes(tell("tune-rollback")) == [("b", "ok"), ("a", "ok")]
+    assert machines.written() == ["write /sys/a 1"]
+
+
 def test_the_end_of_the_process_waits_for_a_rollback(
     use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
