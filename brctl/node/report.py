@@ -153,7 +153,7 @@ class Transaction(NamedTuple):
 
     id: str
     state: str
-    """`open`, `unconfirmed`, `done`, `failed` (some of it) or `rolled back`."""
+    """`open`, `unconfirmed`, `confirming`, `done`, `failed` (some of it) or `rolled back`."""
     time: float
     """Seconds since the epoch."""
     who: str

@@ -14,6 +14,7 @@ import tempfile
 import time
 from typing import Optional, Sequence
 
+from ..deadline import HungError
 from . import Host
 
 _START = "import sys; sys.path[:0] = sys.argv[1].split(':'); from {} import main; main()"
@@ -70,6 +71,8 @@ def start(host: Host, module: str, arguments: Sequence[str]) -> Pipe:
         return Pipe(_opened(path))
     except OSError as error:
         raise NotStartedError("{}: {}".format(error.filename or command[0], error.strerror)) from None
+    except HungError as error:  # one that is started after all finds no pipe, and ends
+        raise NotStartedError(str(error)) from None
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)

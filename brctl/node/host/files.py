@@ -96,9 +96,10 @@ def lock(path: str, holder: str) -> Iterator[None]:
         except BlockingIOError:
             who = os.read(descriptor, 1000).decode("utf-8", "replace").strip()
             raise BusyError(who or "another process") from None
-        os.ftruncate(descriptor, 0)
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-        os.pwrite(descriptor, "{}, process {}, since {}\n".format(holder, os.getpid(), since).encode(), 0)
+        with contextlib.suppress(OSError):  # on a full disk it is held without a name
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, "{}, process {}, since {}\n".format(holder, os.getpid(), since).encode(), 0)
         yield
     finally:
         os.close(descriptor)

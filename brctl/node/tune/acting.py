@@ -5,6 +5,7 @@ alert is over, when its stream ends, when the process ends, and when it has not 
 as the lease: a connection that is dead tells nothing.
 """
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -81,10 +82,12 @@ class Actor:
             self._over.release()
 
     def _work(self) -> None:
+        """What breaks costs its tick alone: no alert may stay without an action for the sake of another."""
         while self._ticks:
-            with self._over:
-                if self in _running and self._ticks:
-                    self._records.extend(self._act(*self._ticks.popleft()))
+            with self._over, contextlib.suppress(Exception):
+                heard = self._ticks.popleft()
+                if self in _running:  # else it is given back already, and stays so
+                    self._records.extend(self._act(*heard))
 
     def _act(self, tick: Tick, last_s: float, at_s: float) -> List[ActionRecord]:
         stepped_s = self._clock.stepped(tick.at, at_s)

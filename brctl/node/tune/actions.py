@@ -42,6 +42,7 @@ def _plan(host: Host, request: Request) -> Report:
 
 def _apply(host: Host, request: Request) -> Report:
     with host.lock(journal.LOCK, _holder(request)):
+        undo.end_of_earlier_boot(host, request.tune.who)
         unfinished = engine.unfinished(host)
         if unfinished:
             raise apply.NotStartedError(unfinished)
@@ -56,7 +57,7 @@ def _confirm(host: Host, request: Request) -> Report:
 
 
 def _rollback(host: Host, request: Request) -> Report:
-    with host.lock(journal.LOCK, _holder(request)):
+    with host.lock(journal.LOCK, _holder(request)), apply.at_work():
         done = undo.rollback(host, request.tune.transaction, request.tune.who)
     return _BLANK._replace(changes=done.changes, transactions=(done.transaction,))
 

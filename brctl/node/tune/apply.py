@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import Inventory
 from ..host import Host, detached
@@ -20,6 +20,8 @@ from .undo import run_commands, take_back
 Look = Callable[[], Inventory]
 """Reads the machine anew."""
 
+_LATE_S = 30.0
+"""For a call that hangs to end, before the guard takes back what it may have done."""
 _ATOMIC = "another change failed, and --atomic was given"
 _stopping = threading.Event()
 _idle = threading.Event()
@@ -46,6 +48,16 @@ def stop(limit_s: float) -> None:
     _idle.wait(limit_s)
 
 
+@contextlib.contextmanager
+def at_work() -> Iterator[None]:
+    """What `stop` waits for."""
+    _idle.clear()
+    try:
+        yield
+    finally:
+        _idle.set()
+
+
 def apply(host: Host, look: Look, request: Request) -> Applied:
     """Plan, do what is pending, and give what came of it. Whoever calls holds the lock. Raises NotStartedError."""
     seen = look()
@@ -69,12 +81,8 @@ def apply(host: Host, look: Look, request: Request) -> Applied:
     except OSError as error:
         raise NotStartedError("the journal cannot be written: {}".format(in_words(error))) from None
     guard = _start_guard(host, record, request) if managing else None
-    run = _Run(host, look, request, before, record)
-    _idle.clear()
-    try:
-        return run.go(guard)
-    finally:
-        _idle.set()
+    with at_work():
+        return _Run(host, look, request, before, record).go(guard)
 
 
 def confirm(host: Host, look: Look, request: Request) -> Applied:
@@ -84,7 +92,7 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
     """
     name = request.tune.transaction
     log = journal.load(host, name) if name else journal.opened(host)
-    if log is None or log.state != "unconfirmed":
+    if log is None or log.state not in ("unconfirmed", "confirming"):
         raise JournalError("{} is {}".format(log.begin.id, log.state) if log else "nothing waits for a confirmation")
     if log.begin.boot_id != journal.boot_id(host):
         raise JournalError("{} is of an earlier boot, with which it went: `tune rollback` ends it".format(log.begin.id))
@@ -93,9 +101,10 @@ def confirm(host: Host, look: Look, request: Request) -> Applied:
             "this is the connection by which the change was made, and no proof that a new one can be had",
             "log in anew, and confirm there",
         )
-    asked = log.begin.request
-    run = _Run(host, look, asked, engine.plan(host, look(), asked), journal.resumed(host, log))
-    return run.confirmed()
+    asked, record = log.begin.request, journal.resumed(host, log)
+    with at_work():
+        record.end("confirming", request.tune.who, log.told().changes)  # from here on it is not the guard's
+        return _Run(host, look, asked, engine.plan(host, look(), asked), record).confirmed()
 
 
 class _Run:
@@ -106,18 +115,17 @@ class _Run:
         self._places = Places(host)
         self._failed: Dict[str, Change] = {}
         """By step_name: those that came to nothing, and why."""
-        self._entries: List[Entry] = []
         self._journal = record
 
     def go(self, guard: Optional[Guard]) -> Applied:
         for step in self._plan.pending:
             self._attempt(step, step.live)
         if self._request.tune.atomic and self._failed:
-            back = self._all_back(_ATOMIC)
-            _release(guard)
-            return back
-        if guard and self._entries:
-            return self._unconfirmed(guard) if not _stopping.is_set() else self._ended(guard)
+            return self._all_back(_ATOMIC, guard)
+        if guard and self._journal.entries:
+            if _stopping.is_set():  # whoever asked is gone, and it may be by what was changed
+                return self._all_back("the run was ended, and nobody is there to confirm it", guard)
+            return self._unconfirmed(guard)
         _release(guard)
         return self.confirmed()
 
@@ -130,12 +138,6 @@ class _Run:
             return self._all_back(_ATOMIC)
         changes = self._outcomes()
         return self._end("failed" if self._failed or in_haste else "done", changes)
-
-    def _ended(self, guard: Guard) -> Applied:
-        """Whoever asked is gone, and it may be by what was changed."""
-        back = self._all_back("the run was ended, and nobody is there to confirm it")
-        _release(guard)
-        return back
 
     def _unconfirmed(self, guard: Guard) -> Applied:
         """Nothing lasts before the confirmation, so the plan of now is that without."""
@@ -164,8 +166,6 @@ class _Run:
             except WriteError as error:
                 self._fail(step, Outcome.REFUSED, str(error))
                 take_back(self._places, self._journal, done)
-            else:
-                self._entries += done
 
     def _fail(self, step: Step, outcome: Outcome, reason: str) -> None:
         self._failed[step_name(step.change)] = step.change._replace(outcome=outcome, reason=reason)
@@ -195,9 +195,11 @@ class _Run:
                 if command in failures:
                     self._fail(step, Outcome.REFUSED, "written, but {}".format(failures[command]))
 
-    def _all_back(self, why: str) -> Applied:
-        conflicts = take_back(self._places, self._journal, self._entries)
-        run_commands(self._host, [command for entry in self._entries for command in entry.commands])
+    def _all_back(self, why: str, guard: Optional[Guard] = None) -> Applied:
+        """What cannot be is the guard's, if there is one, once a call that hangs has had time to end."""
+        entries = self._journal.entries
+        conflicts = take_back(self._places, self._journal, entries)
+        run_commands(self._host, [command for entry in entries for command in entry.commands])
         changes = []
         for step in self._plan.steps:
             change = step.change
@@ -209,7 +211,13 @@ class _Run:
                 outcome = Outcome.RESTORED if restored else Outcome.CONFLICT
                 change = change._replace(outcome=outcome, reason=why)
             changes.append(change)
-        return self._end("failed" if conflicts else "rolled back", tuple(changes))
+        if not conflicts:
+            _release(guard)
+            return self._end("rolled back", tuple(changes))
+        if guard:
+            with contextlib.suppress(OSError):  # it has ended by itself
+                guard.wait_for_confirmation(_LATE_S)
+        return self._end("open" if guard else "failed", tuple(changes))
 
     def _outcomes(self) -> Tuple[Change, ...]:
         """What a plan of now makes of each Change; where the run has to end, what was read back has to do."""
@@ -269,7 +277,10 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
     try:
         places.write(place, write.value)
         held = places.read(place)
-    except WriteError:
+    except WriteError as error:
+        if error.hung:
+            record.hung.add(entry.number)
+            raise WriteError("{}, and may be done yet".format(error)) from None
         _mend(places, record, entry)
         raise
     if place.item != "locked_clocks" and not same(place, held, write.value):
@@ -281,6 +292,9 @@ def _write(record: Journal, places: Places, step: Step, write: Write) -> Entry:
 def _mend(places: Places, record: Journal, entry: Entry) -> None:
     """After a refusal: what was written in part is put back, and the write counts as never done."""
     try:
+        if entry.place.item == "locked_clocks":  # which are what the journal says: what was refused just now
+            record.undone(entry.number)
+            return
         held = places.read(entry.place)
         if not same(entry.place, held, entry.before):
             if not half_written(entry.place, held, entry.before, entry.after):

@@ -5,17 +5,16 @@ Settings. The service is wanted by a drop-in of multi-user.target, so that all o
 away. It waits for every GPU by its UUID: on some systems they come long after the driver (leptonai/gpud#431).
 """
 
-import contextlib
 import sys
 import time
-from typing import Callable, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, NamedTuple, Optional, Sequence, Tuple
 
-from ..accel import AcceleratorError, Library
 from ..codec import InvalidReportError, dumps, loads
+from ..deadline import run_all
 from ..host import BusyError, Host, itself
 from ..report import Outcome
 from ..request import Request, Tuning, Wanted
-from . import Place, Scene, Write, file_value
+from . import Place, Scene, Write, file_value, places
 from .undo import BOOT
 
 JSON = "/etc/brctl/boot.json"
@@ -82,21 +81,8 @@ def lasting(scene: Scene, setting: str, wanted: Callable[[Wanted], Wanted]) -> T
 
 def missing(host: Host, gpus: Sequence[str]) -> Tuple[str, ...]:
     """Those of these UUIDs that no library answers for now."""
-    there: Set[Optional[str]] = set()
-    for library in host.accelerators():
-        with contextlib.suppress(AcceleratorError):  # the driver is not loaded yet
-            library.driver()
-            for index in range(library.count()):
-                there.add(_uuid(library, index))
-    return tuple(uuid for uuid in gpus if uuid not in there)
-
-
-def _uuid(library: Library, index: int) -> Optional[str]:
-    """None where the GPU is not ready."""
-    try:
-        return library.open(index).uuid()
-    except AcceleratorError:
-        return None
+    (there,) = run_all([lambda: places.gpus(host)])
+    return tuple(uuid for uuid in gpus if isinstance(there, Exception) or uuid not in there)
 
 
 def run(host: Host, boot: Boot, wait_s: float = WAIT_S, sleep: Callable[[float], None] = time.sleep) -> Tuple[str, ...]:

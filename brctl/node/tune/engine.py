@@ -72,10 +72,10 @@ def unfinished(host: Host) -> Optional[str]:
         return "{}: {}".format(error, error.hint)
     except OSError:  # whoever plans needs no root; whoever applies cannot write then
         return None
-    if log is None or log.state not in ("open", "unconfirmed"):  # it ended, and was killed then
+    if log is None or log.state not in journal.UNFINISHED:  # it ended, and was killed then
         return None
     name = log.begin.id
-    if log.state == "unconfirmed":
+    if log.state != "open":
         return "{} by {} waits for its confirmation: `tune confirm`, or `tune rollback`".format(name, log.begin.who)
     if log.begin.request.action == journal.THROTTLE:
         return "{} by {} throttles GPUs: it ends with the alert, or by `tune rollback`".format(name, log.begin.who)

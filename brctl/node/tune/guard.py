@@ -102,7 +102,7 @@ def take_back(host: Host, transaction: str) -> None:
     for attempt in range(_ATTEMPTS):
         with ExitStack() as stack, suppress(OSError, JournalError):
             _lock(host, stack)
-            if attempt == 0 and not _waits(host, transaction):  # it was confirmed just now
+            if not _waits(host, transaction):  # it was confirmed just now
                 return
             if undo.rollback(host, transaction, WHO).transaction.state == "rolled back":
                 return
@@ -118,15 +118,18 @@ def _lock(host: Host, stack: ExitStack) -> None:
         except BusyError:
             if time.monotonic() > end:
                 return
+        except OSError:  # a full disk must not keep a link from coming back
+            return
         time.sleep(_GLANCE_S / 10)
 
 
 def _waits(host: Host, transaction: str) -> bool:
-    """Whether it is there to be taken back; yes where that cannot be read."""
+    """Whether it is there to be taken back, or we have tried in vain; yes where that cannot be read."""
     try:
-        return journal.load(host, transaction).state in ("open", "unconfirmed")
+        log = journal.load(host, transaction)
     except (OSError, JournalError):
         return True
+    return log.state in ("open", "unconfirmed") or (log.end is not None and (log.state, log.end.who) == ("failed", WHO))
 
 
 def _load(host: Host) -> None:

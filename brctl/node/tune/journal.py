@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
 from ..codec import InvalidReportError, decode, encode
 from ..host import Host
@@ -24,6 +24,8 @@ from .words import shown
 FOLDER = "/var/lib/brctl/tune"
 MARKER = FOLDER + "/open"
 LOCK = "/run/brctl/tune.lock"
+UNFINISHED = ("open", "unconfirmed", "confirming")
+"""The states of a transaction that has not ended. Of one that had, `open` says that its rollback was begun."""
 THROTTLE = "throttle"
 """The action of a transaction that is open for as long as GPUs are throttled (throttle.py)."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -87,10 +89,20 @@ class Log(NamedTuple):
     in_flight: Optional[int]
     """Number of the write that nothing follows: it may have been done, in part, or not."""
     end: Optional[End]
+    written: int
+    """How many entries there are, those that were taken back too."""
 
     @property
     def state(self) -> str:
         return self.end.state if self.end else "open"
+
+    @property
+    def doubtful(self) -> FrozenSet[int]:
+        """Numbers of the writes that may be done, in part, or not, or may be yet: that in flight, and what stands here
+        though it was told as refused: it did not return in time."""
+        changes = self.end.changes if self.end else ()
+        refused = {(each.setting, each.subject, each.key) for each in changes if each.outcome is Outcome.REFUSED}
+        return frozenset(each.number for each in self.entries if each.number == self.in_flight or each.part in refused)
 
     def told(self) -> Transaction:
         """For the Report."""
@@ -157,11 +169,19 @@ class JournalError(Exception):
 class Journal:
     """A transaction that is being written. Everything raises OSError where the disk does not take it."""
 
-    def __init__(self, host: Host, name: str, entries: int = 0) -> None:
+    def __init__(self, host: Host, name: str, entries: Sequence[Entry] = (), count: int = 0) -> None:
         self.id = name
         self._host = host
         self._path = "{}/{}.jsonl".format(FOLDER, name)
-        self._count = entries
+        self._entries = {entry.number: entry for entry in entries}
+        self.hung: Set[int] = set()
+        """Numbers of the writes of this process that did not return in time: each may be done at any moment."""
+        self._count = count
+
+    @property
+    def entries(self) -> Tuple[Entry, ...]:
+        """Those that were not taken back."""
+        return tuple(self._entries.values())
 
     def write(self, entry: Entry) -> Entry:
         """Before it is done; gives it its number."""
@@ -169,21 +189,35 @@ class Journal:
         self._count += 1
         after = numbered.after
         long = after is not None and len(after) > _LONGEST
-        self._append("write", numbered._replace(after=digest(after or "")) if long else numbered)
+        self._append(numbered._replace(after=digest(after or "")) if long else numbered)
+        self._entries[numbered.number] = numbered
         return numbered
 
     def undone(self, number: int) -> None:
-        self._append("undone", Undone(number))
+        self._append(Undone(number))
+        del self._entries[number]
 
-    def end(self, state: str, who: str, changes: Tuple[Change, ...]) -> None:
-        """The transaction is closed, unless its state says that it waits."""
-        self._append("end", End(state, time.time(), who, changes))
-        if state not in ("open", "unconfirmed"):
+    def end(self, state: str, who: str, changes: Tuple[Change, ...], undone: Sequence[int] = ()) -> None:
+        """The transaction is closed, unless its state says that it waits; with it, all at once, what was taken back."""
+        self._append(*map(Undone, undone), End(state, time.time(), who, changes))
+        for number in undone:
+            del self._entries[number]
+        if state not in UNFINISHED and open_id(self._host) == self.id:
             self._host.remove(MARKER)
 
-    def _append(self, kind: str, record: NamedTuple) -> None:
-        line = json.dumps({kind: encode(record)}, separators=(",", ":")) + "\n"
-        self._host.append(self._path, line.encode("ascii"))
+    def open_again(self, who: str, changes: Tuple[Change, ...]) -> None:
+        """Its rollback begins. One that is open already stays the one that has to be ended first."""
+        self.end("open", who, changes)
+        if open_id(self._host) is None:
+            self.mark()
+
+    def mark(self) -> None:
+        """It is the one that has not ended."""
+        self._host.replace(MARKER, (self.id + "\n").encode(), 0o600)
+
+    def _append(self, *records: NamedTuple) -> None:
+        lines = [json.dumps({_NAMES[type(record)]: encode(record)}, separators=(",", ":")) for record in records]
+        self._host.append(self._path, "".join(line + "\n" for line in lines).encode("ascii"))
 
 
 def begin(host: Host, request: Request, connection: Optional[str] = None) -> Journal:
@@ -195,8 +229,8 @@ def begin(host: Host, request: Request, connection: Optional[str] = None) -> Jou
         name, number = "{}-{}".format(stamp, number), number + 1
     journal = Journal(host, name)
     try:
-        journal._append("begin", Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
-        host.replace(MARKER, (name + "\n").encode(), 0o600)
+        journal._append(Begin(name, time.time(), request.tune.who, boot_id(host), request, connection))
+        journal.mark()
     except OSError:
         with contextlib.suppress(OSError):  # what is left says nothing, or that it is open
             host.remove(journal._path)
@@ -210,8 +244,7 @@ def resumed(host: Host, log: Log) -> Journal:
     data = host.read_bytes(path) or b""
     if not data.endswith(b"\n"):
         host.replace(path, data[: data.rfind(b"\n") + 1], 0o600)
-    count = max((entry.number for entry in log.entries), default=-1) + 1
-    return Journal(host, log.begin.id, count)
+    return Journal(host, log.begin.id, log.entries, log.written)
 
 
 def names(host: Host) -> Tuple[str, ...]:
@@ -305,6 +338,7 @@ def _log(records: List[NamedTuple]) -> Log:
         tuple(entry for entry in entries if entry.number not in undone),
         last.number if isinstance(last, Entry) else None,
         ends[-1] if ends else None,
+        len(entries),
     )
 
 
@@ -316,6 +350,7 @@ def _records(data: bytes) -> Iterator[NamedTuple]:
 
 
 _KINDS: Dict[str, Type[NamedTuple]] = {"begin": Begin, "write": Entry, "undone": Undone, "end": End}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def _age(name: str) -> Tuple[str, int]:

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 from functools import partial
-from typing import Callable, Dict, Optional, TypeVar
+from typing import Callable, Dict, Optional, Tuple, TypeVar
 
 from ..accel import Accelerator, AcceleratorError, Library, Setters
 from ..deadline import HungError, run_all
@@ -14,6 +14,11 @@ from . import Place, journal
 
 class WriteError(Exception):
     """It cannot be read or written; the message says why, in words."""
+
+    def __init__(self, message: str, hung: bool = False) -> None:
+        super().__init__(message)
+        self.hung = hung
+        """The call did not return in time, and may be done yet, whatever the place holds now."""
 
 
 class Places:
@@ -93,20 +98,28 @@ class Places:
     def _gpu(self, uuid: str) -> Accelerator:
         """Raises WriteError: there is no such GPU, or it does not answer."""
         if uuid not in self._gpus:
-            for library in self._host.accelerators():
-                # What fails is of another vendor, or a GPU that is lost: the one that is meant may be there.
-                with contextlib.suppress(AcceleratorError):
-                    library.driver()
-                    for index in range(library.count()):
-                        self._add(library, index)
+            self._gpus.update(gpus(self._host))
         if uuid not in self._gpus:
             raise WriteError("GPU {} does not answer".format(uuid))
         return self._gpus[uuid]
 
-    def _add(self, library: Library, index: int) -> None:
+
+def gpus(host: Host) -> Dict[str, Accelerator]:
+    """By UUID, those that answer: one that hangs costs its own deadline, and keeps none of the others away."""
+    found: Dict[str, Accelerator] = {}
+    for library in host.accelerators():
+        # What fails is of another vendor, or a GPU that is lost.
         with contextlib.suppress(AcceleratorError):
-            gpu = library.open(index)
-            self._gpus[gpu.uuid() or ""] = gpu
+            library.driver()
+            for opened in run_all([partial(_opened, library, index) for index in range(library.count())]):
+                if not isinstance(opened, Exception):
+                    found[opened[0]] = opened[1]
+    return found
+
+
+def _opened(library: Library, index: int) -> Tuple[str, Accelerator]:
+    gpu = library.open(index)
+    return gpu.uuid() or "", gpu
 
 
 T = TypeVar("T")
@@ -116,7 +129,7 @@ def _in_time(work: Callable[[], T]) -> T:
     """In a thread of its own, which may hang. Raises WriteError."""
     (outcome,) = run_all([work])
     if isinstance(outcome, (OSError, AcceleratorError, HungError)):
-        raise WriteError(in_words(outcome)) from None
+        raise WriteError(in_words(outcome), isinstance(outcome, HungError)) from None
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -203,10 +203,10 @@ class Throttle:
             places.write(place, wanted)
             if not same(place, places.read(place), wanted):
                 raise WriteError("it was set to {} W, and is not so".format(wanted))
-        except WriteError:
+        except WriteError as error:
             self._doubt = True
             with contextlib.suppress(WriteError):
-                if same(place, places.read(place), before):
+                if not error.hung and same(place, places.read(place), before):
                     record.undone(entry.number)
                     self._doubt = False
             raise
@@ -307,6 +307,7 @@ class Throttle:
             raise _RefusedError("its transaction was ended by {}".format(self._ended_by()))
         self._end()
         self._lock.enter_context(self._host.lock(LOCK, self._who))
+        undo.end_of_earlier_boot(self._host, self._who)
         log = journal.opened(self._host)
         unfinished = engine.unfinished(self._host)
         if log and log.begin.request.action == journal.THROTTLE and log.state == "open":

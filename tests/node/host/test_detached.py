@@ -7,6 +7,7 @@ from typing import Any, Dict, Sequence
 
 import pytest
 
+from brctl.node.deadline import HungError
 from brctl.node.host import Completed, detached
 from brctl.node.host.machine import Machine
 
@@ -110,6 +111,16 @@ def test_systemd_does_not_start_it(monkeypatch: pytest.MonkeyPatch, answer: Any,
     with pytest.raises(detached.NotStartedError) as caught:
         detached.start(host, "brctl.node.tune.guard", [])
     assert str(caught.value) == why
+
+
+def test_systemd_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(_: Any) -> None:
+        raise HungError("systemd-run --quiet", 10)
+
+    host = make(SYSTEMD)
+    monkeypatch.setattr(host, "run", hang)
+    with pytest.raises(detached.NotStartedError, match=r"^systemd-run --quiet did not return within 10 s$"):
+        detached.start(host, "brctl.node.tune.guard", [])
 
 
 def test_no_python(monkeypatch: pytest.MonkeyPatch) -> None:

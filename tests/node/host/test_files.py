@@ -129,6 +129,16 @@ def test_a_lock_is_held_by_one_and_names_him(tmp_path: Path) -> None:
         assert Path(path).read_text().startswith("x, process ")
 
 
+def test_a_full_disk_does_not_refuse_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    path = str(tmp_path / "l")
+    with Local().lock(path, "x"), pytest.raises(BusyError, match=r"^another process$"), Local().lock(path, "y"):
+        pass
+
+
 def test_a_lock_without_a_name(tmp_path: Path) -> None:
     path = str(tmp_path / "l")
     with Local().lock(path, "x"):

@@ -86,7 +86,19 @@ def test_the_end_of_the_stream_gives_back(node: Node) -> None:
     node.actor.close(1)
     assert (node.watts, node.actor.told()[-1].undone) == ("700", "exit")
     node.feel(95)
-    assert node.watts == "700"
+    assert (node.watts, node.actor._lane.busy) == ("700", False)
+
+
+def test_what_breaks_costs_its_tick_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: Any) -> None:
+        raise ValueError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node.actor._throttle, "tick", breaks)
+        node.feel(80)
+    assert (node.told, node.actor._lane.busy) == ([], False)
+    node.feel(90)
+    assert (node.last, node.watts) == (("power limit 700 W -> 630 W", None), "630")
 
 
 def test_so_does_the_end_of_the_process(node: Node) -> None:

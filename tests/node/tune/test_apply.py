@@ -11,6 +11,7 @@ import pytest
 from brctl.node import deadline
 from brctl.node.host.machine import Machine
 from brctl.node.report import HOST, Change, Outcome, Report
+from brctl.node.request import Request
 from brctl.node.tune import Place, Scene, Setting, Step, Write, apply, engine, file_value, journal
 
 Ask = Callable[..., Report]  # the fixture of conftest.py
@@ -459,6 +460,76 @@ def test_what_somebody_else_changed_is_shown_and_left(use: Any, tell: Ask, machi
     assert tell("tune-rollback", transaction=name).errors[0].message == "{} was rolled back already".format(name)
 
 
+def test_a_disk_that_is_full_at_rollback_loses_nothing(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", machines.wanted)], scene.host)])  # type: ignore[attr-defined]
+    for value in "23":
+        machines.wanted = value  # type: ignore[attr-defined]
+        newest = tell("tune-apply").transactions[0].id
+    with monkeypatch.context() as patch:
+        refuses(machines, patch, "append", lambda _, data: b'{"end"' in data)
+        assert tell("tune-rollback").errors[0].message.endswith("no space left on the device")
+        assert machines.load().read("/sys/a") == "2\n"
+    again = tell("tune-rollback")
+    assert (again.transactions[0].id, outcomes(again)) == (newest, [("a", "ok")])
+    assert machines.load().read("/sys/a") == "2\n"
+
+
+def test_a_rollback_that_was_cut_short_knows_its_own_way(use: Any, tell: Ask, machines: Machines) -> None:
+    """A place that was written twice, as that of a VLAN: what its first write found is right."""
+    both = [knob("/sys/a", "2"), knob("/sys/a", "3")]
+    use(one=lambda scene: [step("one", "a", both, scene.host)])
+    tell("tune-apply")
+    machines.overlay.write("/sys/a", "1\n")
+    assert outcomes(tell("tune-rollback")) == [("a", "ok")]
+
+
+def test_a_write_in_flight_is_written_over(use: Any, tell: Ask, machines: Machines) -> None:
+    """Whoever was killed in it may be in it still."""
+    record = journal.begin(machines.load(), Request("n", "tune-apply"))
+    record.write(journal.Entry(0, "one", HOST, "a", Place("knob", "/sys/a"), "1", "2"))
+    use(one=lambda _: [])
+    assert outcomes(tell("tune-rollback")) == [("a", "ok")]
+    assert machines.written() == ["write /sys/a 1"]
+
+
+def test_what_may_be_done_yet_is_written_over(use: Any, tell: Ask, machines: Machines) -> None:
+    """The kernel lets one in after the other: so the call that hangs does not have the last word."""
+    machine = machines.load()
+    record = journal.begin(machine, Request("n", "tune-apply"))
+    for key in "ab":
+        record.write(journal.Entry(0, "one", HOST, key, Place("knob", "/sys/" + key), "1", "2"))
+    machine.write("/sys/b", "1\n")
+    record.end("failed", "op", (Change("one", HOST, "a", Outcome.REFUSED), Change("one", HOST, "b", Outcome.CHANGED)))
+    machines.calls.clear()
+    assert outcomes(tell("tune-rollback")) == [("b", "ok"), ("a", "ok")]
+    assert machines.written() == ["write /sys/a 1"]
+
+
+def test_the_end_of_the_process_waits_for_a_rollback(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "_stopping", threading.Event())
+    use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
+    tell("tune-apply")
+    write, began = Machine.write, threading.Event()
+
+    def slow(self: Machine, path: str, text: str) -> None:
+        began.set()
+        time.sleep(0.2)
+        write(self, path, text)
+
+    monkeypatch.setattr(Machine, "write", slow)
+    working = threading.Thread(target=tell, args=("tune-rollback",))
+    working.start()
+    assert began.wait(5)
+    apply.stop(5)
+    (log,) = journal.logs(machines.load())
+    assert (machines.load().read("/sys/a"), log.state) == ("1\n", "rolled back")
+    working.join()
+
+
 def test_what_cannot_be_put_back_is_tried_again(use: Any, tell: Ask, machines: Machines) -> None:
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
     tell("tune-apply")
@@ -627,16 +698,38 @@ def test_a_write_that_hangs_is_named(use: Any, tell: Ask, machines: Machines, mo
     monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.5)
     use(one=lambda scene: [step("one", "a", [knob("/sys/a", "2")], scene.host)])
     monkeypatch.setattr(Machines, "load", _hanging(Machines.load))
-    assert tell("tune-apply").changes[0].reason == "write /sys/a did not return within 0.5 s"
+    why = "write /sys/a did not return within 0.5 s, and may be done yet"
+    assert tell("tune-apply").changes[0].reason == why
 
 
-def _hanging(load: Callable[[Machines], Machine]) -> Callable[[Machines], Machine]:
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_write_that_is_done_after_all_is_taken_back(
+    use: Any, tell: Ask, machines: Machines, monkeypatch: pytest.MonkeyPatch, atomic: bool
+) -> None:
+    """A driver that takes longer than the deadline: it holds the old value when it is asked, and the new one then."""
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    monkeypatch.setattr(Machines, "load", _hanging(Machines.load, 0.4))
+    plan = [("a", "/sys/a"), ("b", "/sys/b")]
+    use(one=lambda scene: [step("one", key, [knob(path, "2")], scene.host) for key, path in plan])
+    done = tell("tune-apply", atomic=atomic)
+    assert (outcomes(done)[0], done.transactions[0].state) == (("a", "refused"), "failed")
+    monkeypatch.undo()
+    use(one=lambda _: [])
+    time.sleep(1)
+    assert machines.load().read("/sys/a") == "2\n"
+    assert outcomes(tell("tune-rollback"))[-1] == ("a", "restored")
+    assert (machines.load().read("/sys/a"), machines.load().read("/sys/b")) == ("1\n", "1\n")
+
+
+def _hanging(load: Callable[[Machines], Machine], seconds: float = 1.5) -> Callable[[Machines], Machine]:
     def loaded(self: Machines) -> Machine:
         machine = load(self)
+        write = machine.write
 
         def writing(path: str, text: str) -> None:
             deadline.calling("write " + path)
-            time.sleep(1.5)
+            time.sleep(seconds)
+            write(path, text)
 
         machine.write = writing  # type: ignore[method-assign]
         return machine

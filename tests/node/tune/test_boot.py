@@ -9,10 +9,11 @@ from typing import Any, Callable, List
 
 import pytest
 
+from brctl.node import deadline
 from brctl.node.host import itself
 from brctl.node.host.local import Local
 from brctl.node.report import Outcome, Report
-from brctl.node.request import Clocks, PowerLimit
+from brctl.node.request import Clocks, PowerLimit, Request, Tuning
 from brctl.node.tune import boot, journal
 
 Ask = Callable[..., Report]  # the fixtures of conftest.py
@@ -69,6 +70,44 @@ def test_a_second_brctl_is_waited_for_by_nobody(ask: Ask, load: Load) -> None:
     machine.replace(journal.MARKER, b"none\n")
     (line,) = boot.run(machine, held)
     assert line.startswith("/var/lib/brctl/tune/open says that one has not ended, and there is no transaction none")
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "ended"),
+    [
+        (journal.THROTTLE, "open", True),
+        ("tune-apply", "unconfirmed", True),
+        ("tune-apply", "open", False),  # the operator's own change was cut short
+    ],
+)
+def test_what_was_to_end_by_itself_ends_with_its_boot(
+    ask: Ask, load: Load, h100: str, action: str, state: str, ended: bool
+) -> None:
+    """A node that crashed while it was throttled, or waited for a confirmation."""
+    ask(h100, "tune-apply", **WANTED)
+    record = journal.begin(load(h100), Request("n", action, tune=Tuning(who="op")))
+    record.end(state, "op", ())
+    held = boot.read(load(h100))
+    assert held is not None
+    said = boot.run(load(h100), held, 0)
+    assert len(said) == 1  # of this boot: somebody is there to end it
+    assert said[0].startswith(record.id + " by op ")
+    said = boot.run(rebooted(load(h100)), held, 0)
+    if ended:
+        assert said == ()
+        assert {change.outcome for change in ask(h100, "tune-plan", **WANTED).changes} == {Outcome.OK}
+        log = journal.load(load(h100), record.id)
+        assert (log.state, log.end and log.end.who) == ("rolled back", "brctl-boot.service")
+    else:
+        assert said == (record.id + " by op was cut short: `tune rollback` takes back what it did",)
+
+
+def test_a_gpu_that_hangs_holds_up_no_other(ask: Ask, load: Load, h100: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(h100, "tune-apply", **WANTED)
+    held = boot.read(load(h100))
+    assert held is not None
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    assert boot.missing(load(h100 + "+gpu0-hang"), held.gpus) == held.gpus[:1]
 
 
 def test_what_is_no_boot_json_is_none_of_ours(load: Load, memory: Any) -> None:

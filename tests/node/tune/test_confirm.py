@@ -1,13 +1,16 @@
 """What a host is reached by is changed with leave alone, under guard, and lasts once it was confirmed."""
 
+import time
 from typing import Any, Callable, List, Optional, Tuple
 
 import pytest
 
+from brctl.node import deadline
 from brctl.node.host import detached
 from brctl.node.host.machine import Machine
 from brctl.node.report import Change, Outcome, Report, Subject
 from brctl.node.tune import apply, engine, journal, management
+from brctl.node.tune.places import Places
 
 Ask = Callable[..., Report]
 Load = Callable[[str], Machine]
@@ -169,6 +172,89 @@ def test_the_connection_that_brought_the_change_proves_nothing(
     monkeypatch.setattr(management, "came_by", lambda _: HERE.replace("51234", "51240"))
     assert ask(host, "tune-confirm").transactions[0].state == "done"
     assert guards.heard == ["start", "wait 120"]
+
+
+def test_a_write_that_hangs_waits_for_the_guard(
+    ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that starts its channels anew takes longer than the deadline, and comes to its end."""
+    write = host.write
+
+    def slow(path: str, text: str) -> None:
+        deadline.calling("write " + path)
+        time.sleep(0.4)
+        write(path, text)
+
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    monkeypatch.setattr(host, "write", slow)
+    why = "write {} did not return within 0.1 s, and may be done yet".format(MTU.format(LINK))
+    report = ask(host, "tune-apply", allow_mgmt=True, **WANTED)
+    assert told(report) == [(LINK, Outcome.REFUSED, why)]
+    assert (guards.heard, states(host)) == (["start", "wait 120"], ["unconfirmed"])
+    time.sleep(0.6)
+    assert host.read(MTU.format(LINK)) == "9000\n"
+    monkeypatch.undo()
+    assert told(ask(host, "tune-rollback")) == [(LINK, Outcome.RESTORED, None)]
+    assert host.read(MTU.format(LINK)) == "1500\n"
+
+
+def test_what_cannot_be_taken_back_is_left_to_the_guard(
+    ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(path: str, _: str) -> None:
+        deadline.calling("write " + path)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.1)
+    monkeypatch.setattr(host, "write", hang)
+    report = ask(host, "tune-apply", allow_mgmt=True, atomic=True, **WANTED)
+    assert (report.changes[0].outcome, report.transactions[0].state) == (Outcome.REFUSED, "open")
+    assert (guards.heard, journal.open_id(host)) == (["start", "wait 30"], report.transactions[0].id)
+
+
+def test_what_does_not_last_in_the_end_is_taken_back_where_all_or_nothing_was_asked(
+    ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(host, "tune-apply", allow_mgmt=True, persist=True, atomic=True, **WANTED)
+    replace = host.replace
+
+    def full(path: str, data: bytes, mode: int = 0o644) -> None:
+        if path.startswith("/etc"):
+            raise OSError(28, "No space left on device", path)
+        replace(path, data, mode)
+
+    monkeypatch.setattr(host, "replace", full)
+    report = ask(host, "tune-confirm")
+    assert (report.changes[0].reason, states(host)) == ("no space left on the device", ["rolled back"])
+    assert host.read(MTU.format(LINK)) == "1500\n"
+
+
+def test_another_one_is_taken_back_meanwhile(ask: Ask, host: Machine, guards: Guards) -> None:
+    first = ask(host, "tune-apply", **dict(WANTED, interfaces=OTHER)).transactions[0].id
+    waiting = ask(host, "tune-apply", allow_mgmt=True, **WANTED).transactions[0].id
+    assert ask(host, "tune-rollback", transaction=first).transactions[0].state == "rolled back"
+    assert journal.open_id(host) == waiting
+    assert "waits for its confirmation" in ask(host, "tune-apply", **dict(WANTED, interfaces=OTHER)).errors[0].message
+    assert ask(host, "tune-confirm").transactions[0].state == "done"
+
+
+def test_a_confirmation_that_was_cut_short_is_given_again(
+    ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException): ...
+
+    def killed(*_: Any) -> None:
+        assert states(host) == ["confirming"]
+        raise KilledError
+
+    ask(host, "tune-apply", allow_mgmt=True, persist=True, **WANTED)
+    with monkeypatch.context() as patch:
+        patch.setattr(Places, "write", killed)
+        with pytest.raises(KilledError):
+            ask(host, "tune-confirm")
+    assert "waits for its confirmation" in ask(host, "tune-apply", **WANTED).errors[0].message
+    assert (ask(host, "tune-confirm").transactions[0].state, states(host)) == ("done", ["done"])
+    assert "mtu: 9000" in (host.read(FILE) or "")
 
 
 def test_a_boot_ends_the_wait(ask: Ask, host: Machine, guards: Guards, monkeypatch: pytest.MonkeyPatch) -> None:

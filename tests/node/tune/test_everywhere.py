@@ -11,6 +11,7 @@ from brctl.node.probe import inventory
 from brctl.node.report import Outcome, Report
 from brctl.node.request import Clocks, KernelParameter, PowerLimit
 from brctl.node.tune import engine, journal
+from brctl.node.tune.places import Places
 
 Ask = Callable[..., Report]  # the fixtures of conftest.py
 Load = Callable[[str], Any]
@@ -168,3 +169,56 @@ def test_a_kill_at_each_record_leaves_what_rollback_mends(ask: Ask, load: Load, 
         assert {change.outcome for change in back.changes} <= {Outcome.RESTORED, Outcome.OK}
         assert reading(load(h100)) == first, number
     assert number > 10
+
+
+def killed_in(machine: Any, patch: pytest.MonkeyPatch, number: int, before: bool) -> Any:
+    """The machine, with a program that is killed before or after that write, command or line of the journal."""
+    count = iter(range(10_000))
+
+    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            due = next(count) == number
+            if due and before:
+                raise KilledError
+            answer = call(*arguments)
+            if due:
+                raise KilledError
+            return answer
+
+        return called
+
+    patch.setattr(Places, "write", dying(Places.write))
+    machine.append, machine.run = dying(machine.append), dying(machine.run)
+    return machine
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_a_rollback_that_is_killed_is_gone_on_with(
+    ask: Ask, load: Load, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """It is the same one that the next `tune rollback` takes back, to its end, and none that is older."""
+    first = reading(load("cpu-only"))
+    ask("cpu-only", "tune-apply", settings=("transparent-hugepage",), transparent_hugepage="never")
+    older = reading(load("cpu-only"))
+    assert older != first
+    wanted: Any = {"settings": ("nic-mtu",), "mtu": 9000, "interfaces": "ens2f1np1", "persist": True}
+    for number in range(100):
+        newest = ask("cpu-only", "tune-apply", **wanted).transactions[0].id
+        try:
+            with monkeypatch.context() as patch:
+                ask(killed_in(load("cpu-only"), patch, number, before), "tune-rollback")
+        except KilledError:
+            pass
+        else:
+            break
+        if journal.load(load("cpu-only"), newest).state != "rolled back":
+            if journal.open_id(load("cpu-only")):
+                (note,) = ask("cpu-only", "tune-plan", **wanted).notes
+                assert note == newest + " by op@admin was cut short: `tune rollback` takes back what it did"
+            back = ask("cpu-only", "tune-rollback")
+            assert back.transactions[0].id == newest
+            assert {change.outcome for change in back.changes} <= {Outcome.RESTORED, Outcome.OK}
+        assert reading(load("cpu-only")) == older, number
+    assert number > 4
+    ask("cpu-only", "tune-rollback")
+    assert reading(load("cpu-only")) == first

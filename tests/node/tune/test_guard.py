@@ -108,6 +108,39 @@ def test_what_fails_is_tried_again(host: Machine, begun: journal.Journal, monkey
     assert (host.read(MTU), calls) == ("9000\n", [MTU, MTU])
 
 
+@pytest.mark.parametrize("state", ["confirming", "done", "failed"])
+def test_what_is_confirmed_between_two_tries_stays(
+    host: Machine, begun: journal.Journal, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    def refuse(path: str, text: str) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    def confirm(_: float) -> None:
+        monkeypatch.undo()
+        begun.end(state, "me", ())
+
+    monkeypatch.setattr(host, "write", refuse)
+    monkeypatch.setattr(time, "sleep", confirm)
+    guard.take_back(host, begun.id)
+    assert (host.read(MTU), journal.load(host, begun.id).state) == ("1500\n", state)
+
+
+def test_a_full_disk_does_not_hold_it_up(
+    host: Machine, begun: journal.Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(guard, "_REST_S", 0.0)
+    with monkeypatch.context() as patch:
+        for name in ("lock", "append", "replace", "remove"):
+            patch.setattr(host, name, full)
+        guard.take_back(host, begun.id)
+    assert host.read(MTU) == "9000\n"
+    assert undo.rollback(host, None, "me").transaction.id == begun.id  # nothing is lost of it
+    assert journal.load(host, begun.id).state == "rolled back"
+
+
 def test_it_does_not_try_for_ever(host: Machine, begun: journal.Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: List[str] = []
 

@@ -118,6 +118,21 @@ def test_one_that_waits_stays_open(machine: Machine) -> None:
     assert opened_id(machine) == record.id
 
 
+def test_the_end_of_one_leaves_another_open(machine: Machine) -> None:
+    first = begin(machine)
+    first.end("done", "op", ())
+    second = begin(machine)
+    second.end("unconfirmed", "op", ())
+    first.open_again("op", ())
+    assert (journal.load(machine, first.id).state, opened_id(machine)) == ("open", second.id)
+    first.end("rolled back", "op", ())
+    assert opened_id(machine) == second.id
+    second.end("confirming", "op", ())
+    assert opened_id(machine) == second.id
+    second.end("done", "op", ())
+    assert opened_id(machine) is None
+
+
 def test_two_in_one_second_have_two_names(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "strftime", lambda *_: "20260102-030405")
     found: List[str] = [begin(machine).id for _ in range(11)]
@@ -136,6 +151,18 @@ def test_a_line_that_was_cut_short_is_taken_away(machine: Machine) -> None:
     assert text(machine, record.id).endswith("}\n")
     assert again.write(ENTRY).number == 1
     assert len(journal.load(machine, record.id).entries) == 2
+
+
+def test_one_that_goes_on_gives_no_number_twice(machine: Machine) -> None:
+    """Else what is written after the confirmation would count as taken back, as the entry before it was."""
+    record = begin(machine)
+    record.write(ENTRY)
+    record.write(ENTRY)
+    record.undone(1)
+    again = journal.resumed(machine, journal.load(machine, record.id))
+    assert again.write(ENTRY).number == 2
+    assert [entry.number for entry in journal.load(machine, record.id).entries] == [0, 2]
+    assert [entry.number for entry in again.entries] == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any, Callable, Optional
 
 import pytest
 
+from brctl.node import deadline
 from brctl.node.accel import AcceleratorError
 from brctl.node.deadline import HungError
 from brctl.node.host.machine import Machine
@@ -52,6 +53,19 @@ def test_a_gpu_that_is_not_there(load: Load) -> None:
             places.read(place)
         with pytest.raises(WriteError, match=r"^GPU GPU-x does not answer$"):
             places.write(place, "1")
+
+
+def test_a_gpu_that_hangs_holds_up_no_other(load: Load, h100: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nvml, *_) = load(h100).accelerators()
+    nvml.driver()
+    uuids = [nvml.open(index).uuid() or "" for index in range(2)]
+    monkeypatch.setattr(deadline, "CALL_LIMIT_S", 0.3)
+    places = Places(load(h100 + "+gpu0-hang"))
+    assert places.read(POWER._replace(name=uuids[1])) == "700"
+    places.write(POWER._replace(name=uuids[1]), "650")
+    with pytest.raises(WriteError, match="^GPU {} does not answer$".format(uuids[0])) as caught:
+        places.write(POWER._replace(name=uuids[0]), "650")
+    assert not caught.value.hung  # nothing was begun
 
 
 def test_a_gpu_that_has_no_such_thing(load: Load) -> None:

@@ -402,6 +402,36 @@ def test_a_step_that_fails_leaves_the_one_before(gpu: Gpu, monkeypatch: pytest.M
     assert gpu.watts == "560"
 
 
+def test_a_step_that_hangs_is_left_to_the_guard(
+    gpu: Gpu, guards: List[FakeGuard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be done yet: then it is ours, and not the limit that the GPU had."""
+    write = Places.write
+
+    def hangs(*_: object) -> None:
+        raise WriteError("it did not return within 3 s", hung=True)
+
+    monkeypatch.setattr(Places, "write", hangs)
+    assert gpu.fire(0).result == "it did not return within 3 s"
+    (log,) = journal.logs(gpu.host)
+    assert [(entry.before, entry.after) for entry in log.entries] == [("700", "630")]
+    assert (guards[0].words, journal.open_id(gpu.host)) == (["", "give back"], log.begin.id)
+    monkeypatch.setattr(Places, "write", write)
+    gpu.set(630)
+    assert gpu.tick(REST_S, gpu.alert())[0].what == "power limit 700 W -> 630 W"
+    gpu.clear(REST_S + LEAST_S)
+    assert gpu.watts == "700"
+
+
+def test_what_waited_for_a_confirmation_before_the_boot_hinders_nobody(gpu: Gpu) -> None:
+    waiting = journal.begin(gpu.host, request.Request("n", "tune-apply"))
+    waiting.end("unconfirmed", "op", ())
+    assert "waits for its confirmation" in gpu.fire(0).result
+    gpu.host.write("/proc/sys/kernel/random/boot_id", "another\n")
+    assert told(gpu.tick(REST_S, gpu.alert())[0]) == ("power limit 700 W -> 630 W", Outcome.DONE, "")
+    assert journal.load(gpu.host, waiting.id).state == "rolled back"
+
+
 def test_a_clock_that_was_set_back_blocks_nothing(gpu: Gpu) -> None:
     gpu.fire(1_000_000)
     assert [record.undone for record in gpu.clear(10)] == ["cleared"]

@@ -3,6 +3,10 @@
 import errno
 from typing import Any, Callable
 
+import pytest
+
+from brctl.node.accel import AcceleratorError
+from brctl.node.accel.nvml_set import NvmlSetters
 from brctl.node.report import Change, Outcome, Report
 from brctl.node.request import Clocks
 from brctl.node.tune import boot
@@ -44,6 +48,39 @@ def test_a_boot_takes_it_away(ask: Ask, load: Load, h100: str) -> None:
     ask(h100, "tune-apply", **WANTED)
     load(h100).write("/proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n")
     assert of_first(ask(h100, "tune-plan", **WANTED)).outcome is Outcome.PENDING
+
+
+def test_what_the_driver_refuses_is_not_locked(ask: Ask, h100: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AcceleratorError("permission", "nvmlDeviceSetGpuLockedClocks", "Insufficient Permissions")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NvmlSetters, "lock_clocks", refuse)
+        assert of_first(ask(h100, "tune-apply", **WANTED)).outcome is Outcome.REFUSED
+    plan = of_first(ask(h100, "tune-plan", **WANTED))
+    assert (plan.outcome, plan.live) == (Outcome.PENDING, None)
+
+
+def test_a_rollback_after_a_boot_finds_them_unlocked(ask: Ask, load: Load, h100: str) -> None:
+    ask(h100, "tune-apply", **WANTED)
+    load(h100).write("/proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n")
+    back = ask(h100, "tune-rollback")
+    assert {(change.outcome, change.live) for change in back.changes} == {(Outcome.OK, "not locked")}
+    assert back.transactions[0].state == "rolled back"
+
+
+def test_a_rollback_after_a_boot_unlocks_what_the_boot_locked(ask: Ask, load: Load, h100: str) -> None:
+    ask(h100, "tune-apply", persist=True, **WANTED)
+    machine = load(h100)
+    machine.write("/proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n")
+    held = boot.read(machine)
+    assert held is not None
+    assert boot.run(machine, held, 0) == ()
+    back = of_first(ask(h100, "tune-rollback"))
+    assert (back.outcome, back.live) == (Outcome.RESTORED, "not locked")
+    assert load(h100)._overlay.read("nvml:gpu0:locked_clocks_mhz") == "null"
+    plan = of_first(ask(h100, "tune-plan", **WANTED))
+    assert (plan.outcome, plan.live) == (Outcome.PENDING, None)
 
 
 def test_more_than_the_part_has_is_refused(ask: Ask, h100: str) -> None:
