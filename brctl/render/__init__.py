@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 def prepare(form: str, quiet: bool = False) -> None:
     """Import what a form needs, while the agent is at work: rich takes 40 ms. With --quiet it may not be needed."""
-    if form == "table" and quiet:
-        return
-    if form == "table":
+    if form != "table":
+        import_module(".data", __name__)
+    elif not quiet:
         import_module(".findings", __name__)
         import_module(".inventory", __name__)
-    else:
-        import_module(".data", __name__)
 
 
 def show(reports: Sequence[Report], form: str, verbose: bool) -> None:

@@ -278,7 +278,8 @@ def _closing(transaction: Transaction) -> Text:
     left = sum(change.outcome is Outcome.CONFLICT for change in transaction.changes)
     if left and transaction.state == "rolled back":
         text.append(f", but {left} changed since and left so", style="yellow")
-    if transaction.state in ("done", "open") or (transaction.state == "failed" and any(map(_holds, transaction.changes))):
+    held = any(map(_holds, transaction.changes))
+    if transaction.state in ("done", "open") or (transaction.state == "failed" and held):
         text.append("; `brctl tune rollback` takes it back", style="dim")
     if transaction.state == "unconfirmed":
         text.append("; `brctl tune confirm` over a new connection keeps it", style="yellow")

@@ -163,7 +163,6 @@ ELSEWHERE = "name a file in another folder"
     [
         ("none/x.json", "nothing can be written to none", ELSEWHERE),
         (".", ". is a folder", REGULAR),
-        ("", ". is a folder", REGULAR),
         ("folder/", "folder is a folder", REGULAR),
         ("link", "link is a symbolic link", REGULAR),
         ("fifo", "fifo is no regular file", REGULAR),

@@ -17,7 +17,7 @@ from brctl.cli.app import app
 
 DIAGNOSE = Path(__file__).parents[2] / "brctl" / "node" / "diagnose"
 QUOTED = re.compile(r"`[^`]*?\bbrctl ([^`|]+)")
-PLAIN = re.compile(r"\bbrctl ([a-z]+(?:-[a-z]+)* [a-z]+(?: --[a-z-]+(?: [\w=.,-]+)?)*)")
+PLAIN = re.compile(r"\bbrctl ([a-z]+(?:-[a-z]+)* [a-z]+(?: --[a-z-]+(?: [\w=.,%-]+)?)*)")
 TREE: Any = typer.main.get_command(app)
 NO_GROUPS = ("looks", "looked", "does", "itself", "runs", "was", "is", "may", "needs", "prints")
 """What follows the name where brctl is spoken of."""
