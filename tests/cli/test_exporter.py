@@ -405,7 +405,7 @@ def test_a_client_has_one_deadline_for_all(server: Server, monkeypatch: pytest.M
         while time.monotonic() - began < 10:
             client.sendall(b"a")
             time.sleep(0.05)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.real

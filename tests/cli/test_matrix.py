@@ -212,7 +212,7 @@ def test_a_faulty_machine(
         monkeypatch.setattr(deadline, "CALL_LIMIT_S", CALL_LIMIT_S)
     spec, name = f"{machine}+{fault}", fault.partition(":")[0]
     run, idle = Run(brctl, spec), idle_faults(spec)
-    assert run.elapsed_s < 3
+    assert run.elapsed_s < 20
     for result in (run.check, run.table, run.show):
         assert result.err == "".join(f"warning: {line}\n" for line in idle)
     if idle:

@@ -296,7 +296,7 @@ def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
         rest, err = child.stdout.read(), child.stderr.read()
         assert child.wait(10) == 0
         late.cancel()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert err == ""
     assert all(json.loads(each) for each in rest.splitlines()), "every line is whole"
 

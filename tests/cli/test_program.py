@@ -53,7 +53,7 @@ def test_a_hung_driver_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert pipe.returncode == 3
     findings = json.loads(pipe.stdout)["reports"][0]["findings"]
     assert [f["check"] for f in findings if f["reason"] == "hung"] == ["gpu-responding"]

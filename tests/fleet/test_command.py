@@ -38,7 +38,7 @@ def test_what_takes_too_long_is_killed_with_its_children(tmp_path: "os.PathLike[
     began = time.monotonic()
     with pytest.raises(CommandFailedError, match="did not answer within"):
         run(["sh", "-c", script], 0.5)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     with open(pids) as file:
         for pid in file.read().split():
             assert not _lives(int(pid))

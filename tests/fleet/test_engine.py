@@ -165,7 +165,7 @@ def test_the_connection_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Limits, "shell_s", 0.3)
     (report,) = ask_all(_orders("a"), Transport("exec", ("sh", "-c", "sleep 60")), Limits())
     assert report.errors == (failure.fail("timeout", "no shell on the node within 0.3 s"),)
-    assert 0.3 <= report.elapsed_s < 5
+    assert 0.3 <= report.elapsed_s < 30
 
 
 def test_a_connection_that_fails_is_told_by_its_words() -> None:

@@ -53,7 +53,7 @@ def test_an_agent_that_hangs_is_given_up_and_killed(monkeypatch: pytest.MonkeyPa
         report = agent.ask(SHOW, 0.2)
         pid = agent._child.pid
     assert report.errors == (NodeError("timeout", "the agent did not answer within 0.2 s", "raise --timeout"),)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     os.waitpid(pid, 0)  # killed; nobody had waited for it
     assert not _alive(pid)
 

@@ -106,7 +106,7 @@ def test_whatever_nvml_answers(machine: str, plan: Dict[str, Odd]) -> None:
 
 def ends_properly(report: Report) -> None:
     assert loads(Report, dumps(report)) == report
-    assert report.elapsed_s < 3
+    assert report.elapsed_s < 20
     assert [finding.summary for finding in report.findings if "itself failed" in finding.summary] == []
 
 

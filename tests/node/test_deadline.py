@@ -32,7 +32,7 @@ def test_the_call_that_hangs_is_named_and_the_others_arrive() -> None:
     assert isinstance(hung, HungError)
     assert hung.call == "nvmlDeviceGetUUID"
     assert str(hung) == "nvmlDeviceGetUUID did not return within 0.05 s"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
 
 
 def test_a_short_limit_after_a_long_one_is_kept() -> None:
@@ -49,7 +49,7 @@ def test_a_short_limit_after_a_long_one_is_kept() -> None:
     (hung,) = run_all([hang])
     forever.set()
     assert str(hung) == "nvmlDeviceGetUUID did not return within 0.05 s"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
 
 
 def test_many_short_calls_are_no_hang() -> None:
