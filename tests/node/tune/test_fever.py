@@ -58,7 +58,7 @@ def run(load: Callable[[str], Any], changed: Callable[..., str], monkeypatch: py
                 course.append((celsius, gpu.limits().power_limit_watts))
                 slots = ((NAME, ("0", gpu.uuid())),)
                 block = Block("gpu-temperature", (), slots, (celsius,), State.MEASURED, float(second))
-                records += actor._act(Tick(float(second), (block,), ()), time.monotonic())
+                records += actor._act(Tick(float(second), (block,), ()), time.monotonic(), float(second))
         return course, records, host
 
     return ran
