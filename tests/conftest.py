@@ -36,7 +36,8 @@ def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
 sys.addaudithook(_watch)
 
 # nohup and a shell's `&` have these ignored, and what the tests start would inherit that.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for _signal in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(_signal, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

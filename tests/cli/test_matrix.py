@@ -26,7 +26,7 @@ FAULTS = [
     for kind in KINDS
     if kind not in (*GPU_KINDS, *HOST_KINDS, *NET_KINDS, BUSY)  # of test_diagnose_faults.py; to be busy is none
 ]
-CALL_LIMIT_S = 0.5
+CALL_LIMIT_S = 1.5
 
 
 class AtLeast(int):
