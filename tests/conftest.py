@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 RECORDINGS = Path(os.environ.get("BRCTL_RECORDINGS") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
@@ -34,6 +35,10 @@ def _watch(event: str, arguments: Tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_watch)
+
+# How long an example takes says more of the machine than of brctl.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # nohup and a shell's `&` have these ignored, and what the tests start would inherit that.
 for _signal in (signal.SIGHUP, signal.SIGQUIT):
