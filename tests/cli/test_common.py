@@ -173,7 +173,7 @@ def test_a_fault_of_ours_is_no_traceback_unless_asked(brctl: Brctl, monkeypatch:
     def fail(*_: object) -> None:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr("brctl.render.check", fail)
+    monkeypatch.setattr("brctl.render.prepare", fail)
     argv = ["-q", "--mock", "cpu-only", "node-manager", "check"]
     assert brctl(*argv) == (3, "", "error: RuntimeError: oops\nhint: this is a fault of brctl; --debug shows where\n")
     assert "Traceback" in brctl(*argv, "--debug").err
@@ -183,7 +183,7 @@ def test_an_interrupt_is_130(brctl: Brctl, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("brctl.render.check", interrupt)
+    monkeypatch.setattr("brctl.render.prepare", interrupt)
     assert brctl("-q", "--mock", "cpu-only", "node-manager", "check") == (130, "", "error: interrupted\n")
 
 
