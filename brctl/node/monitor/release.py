@@ -27,11 +27,11 @@ def release(host: Host, for_s: float) -> float:
 
 def released_until(host: Host) -> Optional[float]:
     """The end of what is in force, in seconds since the epoch; None where nothing is. One further off than MOST_S was
-    not written by us."""
+    not written by us; what is written is rounded."""
     try:
         end_s, boot_id = (host.read(PATH) or "").split()
         left_s = float(end_s) - time.monotonic()
-        return time.time() + left_s if 0 < left_s <= MOST_S and boot_id == _boot_id(host) else None
+        return time.time() + left_s if 0 < left_s < MOST_S + 1 and boot_id == _boot_id(host) else None
     except (OSError, ValueError):
         return None
 

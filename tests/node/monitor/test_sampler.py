@@ -517,9 +517,10 @@ def test_what_is_no_end_releases_nothing(text: str) -> None:
 
 
 def test_an_end_that_is_to_come() -> None:
-    host = Host()
-    end = release(host, 2 * MOST_S)  # type: ignore[arg-type]
-    assert released_until(host) == pytest.approx(end, abs=1)  # type: ignore[arg-type]
+    for _ in range(50):  # however the end is rounded
+        host = Host()
+        end = release(host, 2 * MOST_S)  # type: ignore[arg-type]
+        assert released_until(host) == pytest.approx(end, abs=1)  # type: ignore[arg-type]
     assert end <= time.time() + MOST_S
 
 
