@@ -5,9 +5,9 @@ import os
 import signal
 import sys
 
+from . import SELDOM
+
 _INTERRUPTED = 130
-_SELDOM = 50_000
-"""New objects until Python looks for garbage: most commands end with less; its own 700 cost a tenth of their time."""
 _inside = False
 """Whether somebody catches KeyboardInterrupt."""
 _interrupted = False
@@ -62,7 +62,7 @@ def _end(code: int) -> None:
 
 
 def _run(argv: list[str]) -> int:
-    gc.set_threshold(_SELDOM)
+    gc.set_threshold(SELDOM)
     _open_standard()
     from .cli import run
 

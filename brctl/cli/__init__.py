@@ -18,7 +18,7 @@ BRIDGE_WORDS = frozenset(
 def run(argv: list[str]) -> int:
     """Run one command; give its exit code (docs/exit-codes.md)."""
     if "--version" in argv[:1]:
-        return _version()
+        return print_version()
     if argv and argv[0] in BRIDGE_WORDS:
         from .errors import USAGE, say
 
@@ -29,7 +29,8 @@ def run(argv: list[str]) -> int:
     return run_app(argv)
 
 
-def _version() -> int:
+def print_version() -> int:
+    """The exit code."""
     try:
         print(f"brctl {__version__}", flush=True)
     except OSError as error:

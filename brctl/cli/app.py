@@ -14,7 +14,6 @@ import typer
 import typer.main
 from typer.models import CommandInfo, TyperInfo
 
-from .. import __version__
 from ..config.mistake import ConfigError
 from .common import Group
 from .errors import INCOMPLETE, INTERRUPTED, USAGE, CommandError, say, tell, tell_lost, tell_unforeseen
@@ -73,8 +72,9 @@ app = typer.Typer(
 def _version(ctx: typer.Context, value: bool) -> None:
     """Behind other options; else cli/__init__.py answers."""
     if value and not ctx.resilient_parsing:
-        print(f"brctl {__version__}")
-        raise typer.Exit
+        from . import print_version
+
+        raise typer.Exit(print_version())
 
 
 @app.callback()

@@ -140,13 +140,17 @@ class _WithCommon:
     a variable that is not set, and taken for an option that is not given it would mean another machine."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing and any(arg == "" or arg.endswith("=") for arg in args):
+            self._refuse_empty(ctx, args)  # to parse twice takes a millisecond
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+
+    def _refuse_empty(self, ctx: Any, args: list[str]) -> None:
         given, _, order = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined]
-        for param in order if not ctx.resilient_parsing else ():
+        for param in order:
             value = given.get(param.name)
             if (value == "" or (isinstance(value, list) and "" in value)) and _names_something(param):
                 option = param.param_type_name == "option"
                 raise CommandError(f"{max(param.opts, key=len) if option else 'the name of FILE'} is empty", _EMPTY)
-        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [*super().get_params(ctx), *_options()]  # type: ignore[misc]

@@ -10,7 +10,7 @@ import typer
 from ..config import open_config
 from ..config.mistake import ConfigError
 from .common import Command, Group, common, completion
-from .errors import CLEAN, FOUND, USAGE, CommandError
+from .errors import CLEAN, FOUND, USAGE, no_config
 from .files import refuse, write
 
 if TYPE_CHECKING:
@@ -119,7 +119,5 @@ def _open(file: Path | str | None) -> Config:
 
     config = open_config(Path(file) if file else None, registry)
     if config is None:
-        raise CommandError(
-            "there is no config", "name it with --config; `brctl config init > cluster-config.yaml` writes a first one"
-        )
+        raise no_config()
     return config

@@ -204,7 +204,9 @@ def _tested(
 
 def _whole(reports: Sequence[Report]) -> Sequence[Report]:
     """The same. Raises KeyboardInterrupt where Ctrl-C ended it: of a part of the pairs nobody can tell who is bad."""
-    if any(error.kind in ("interrupted", "not-asked") for report in reports for error in report.errors):
+    from .verdict import interrupted
+
+    if interrupted(reports):
         raise KeyboardInterrupt
     return reports
 

@@ -17,7 +17,7 @@ from .files import read
 from .fleet import FleetSession
 from .scheduler import kubernetes
 from .session import Session, mocked
-from .verdict import exit_code
+from .verdict import interrupted
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
@@ -47,13 +47,13 @@ def settle(config: Config, sources: Sequence[Said], reports: Sequence[Report], a
     from ..config.edit import add_nodes
 
     more = unexpected(sources)
-    interrupted = exit_code(reports, "crit", strict=False) == INTERRUPTED
+    ended = interrupted(reports)
     edit = add_nodes(config.path, more) if more else None
-    applied = bool(edit and apply and not interrupted)
+    applied = bool(edit and apply and not ended)
     if edit and applied:
         edit.apply()
     found = discovery(sources, {each.node: each for each in reports}, edit.diff() if edit else (), applied)
-    if interrupted:
+    if ended:
         return found, INTERRUPTED
     if found.silent or any(each.error for each in sources):
         return found, INCOMPLETE

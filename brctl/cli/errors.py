@@ -35,6 +35,13 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def no_config() -> CommandError:
+    """Of a command that is about the nodes of one."""
+    return CommandError(
+        "there is no config", "name it with --config; `brctl config init > cluster-config.yaml` writes a first one"
+    )
+
+
 def tell_lost(error: OSError) -> int:
     """What a command or its output ran into: a file that the error names, else stdout. What is left in the buffer of
     that would make the interpreter complain at its end."""

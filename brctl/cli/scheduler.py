@@ -11,7 +11,7 @@ from ..fleet.kubernetes import Kubernetes
 from ..fleet.slurm import Slurm
 from ..node.report import Report, Status
 from .common import Common
-from .errors import CLEAN, INCOMPLETE, CommandError, tell
+from .errors import CLEAN, INCOMPLETE, CommandError, no_config, tell
 from .session import mocked, named, this_node
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def worded(text: str) -> str:
 def nodes(given: Common, config: Config | None, most: int) -> tuple[str, ...]:
     """The nodes that are meant: those of --nodes, else this host. Raises CommandError, ConfigError."""
     if config is None:
-        raise CommandError(
-            "there is no config", "name it with --config; `brctl config init > cluster-config.yaml` writes a first one"
-        )
+        raise no_config()
     names = named(given, config) or (this_node(given, config),)
     if len(names) > most:
         raise CommandError(f"{len(names)} nodes at once; at most {most}", f"if you mean it: --max-nodes {len(names)}")

@@ -155,7 +155,9 @@ def waits(report: Report) -> bool:
 
 
 def _let_go(report: Report) -> bool:
-    return any(one.series == "brctl_monitor_released" and one.value for one in report.samples)
+    from ..node.monitor import RELEASED
+
+    return any(one.series == RELEASED and one.value for one in report.samples)
 
 
 def has_gpu(reports: Sequence[Report]) -> bool:

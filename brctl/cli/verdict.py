@@ -15,12 +15,17 @@ _AT_LEAST = {
 }
 
 
+def interrupted(reports: Sequence[Report]) -> bool:
+    """Whether Ctrl-C ended it before all nodes had answered."""
+    return any(error.kind in ("interrupted", "not-asked") for report in reports for error in report.errors)
+
+
 def exit_code(reports: Sequence[Report], fail_on: str, strict: bool) -> int:
     """What the whole run comes to. Not done (3) beats found (1): a silent node is worse than a sick one."""
     findings = [finding for report in reports for finding in report.findings]
     unknown = [finding for finding in findings if finding.reason]  # also where it follows from another finding
     kinds = {error.kind for report in reports for error in report.errors}
-    if kinds & {"interrupted", "not-asked"}:
+    if interrupted(reports):
         return INTERRUPTED
     if kinds or any(_hung(report) for report in reports):
         return INCOMPLETE

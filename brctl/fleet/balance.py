@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..node.monitor import GPU_LABELS, UP
+from ..node.monitor import GPU_LABELS, INFO, UP
 from ..node.report import Report, Sample, State
 from ..node.siblings import median
 
 UTILIZATION, CLOCK = "brctl_gpu_utilization_ratio", "brctl_gpu_clock_hertz"
-_INFO, _MODEL = "brctl_gpu_info", "name"
+_MODEL = "name"
+"""The label of INFO."""
 _BUSY = 0.5
 """Median utilisation from which the GPUs are taken to work on one thing: of idle ones none lags."""
 _SLOW_CLOCK, _SLOW_UTILIZATION = 0.9, 0.5
@@ -94,11 +95,11 @@ def _lagging(used: Mapping[_Gpu, float], clocks: Mapping[_Gpu, float]) -> Iterat
 def _models(reports: Sequence[Report]) -> dict[_Gpu, str]:
     size, found = len(GPU_LABELS), dict[_Gpu, str]()
     for report in reports:
-        names = next((one.labels for one in report.series if one.name == _INFO), ())
+        names = next((one.labels for one in report.series if one.name == INFO), ())
         if names[:size] != GPU_LABELS or _MODEL not in names:
             continue
         for sample in report.samples:
-            if sample.series == _INFO and len(sample.labels) == len(names):
+            if sample.series == INFO and len(sample.labels) == len(names):
                 index, uuid = sample.labels[:size]
                 found[report.node, index, uuid] = sample.labels[names.index(_MODEL)]
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, NamedTuple
 
 from ..node import ports
-from ..node.diagnose.hosts import BOOT_GRACE
+from ..node.diagnose.hosts import BOOT_GRACE, booted_within
 from ..node.facts import Gpu, Inventory
 from ..node.report import HOST, Status, Subject
 from ..node.request import Expected, ExpectedAccelerator, ExpectedNics
@@ -123,7 +123,7 @@ def _mtu(_: object, found: Sequence[ports.Port]) -> Iterator[Value]:
 
 def _speed(seen: Inventory, found: Sequence[ports.Port]) -> Iterator[Value]:
     """No link is critical, unless somebody switched it off; just after the boot it may still be coming up."""
-    booting = seen.kernel is not None and seen.kernel.uptime_s < BOOT_GRACE.default
+    booting = booted_within(seen, BOOT_GRACE.default)
     for port in found:
         if port.fault == ports.DOWN:
             yield Value(port.subject, port.fault, port.fault, lacks=True)

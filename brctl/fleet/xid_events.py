@@ -30,15 +30,16 @@ class XidEvents:
 
     def of(self, report: Report) -> tuple[XidEvent, ...]:
         """Those that came since the last Report of its node."""
-        seen = {one.labels: one.value for one in report.samples if one.series == SEEN}
+        counts = [(it.labels, it.value, it.at) for it in report.samples if it.series == COUNT and it.value is not None]
+        if not counts:  # most ticks have none
+            return ()
+        seen = {it.labels: it.value for it in report.samples if it.series == SEEN}
         found = []
-        for sample in report.samples:
-            if sample.series != COUNT or sample.value is None:
-                continue
-            key = (report.node, *sample.labels)
-            before, self._counts[key] = self._counts.get(key, 0.0), sample.value
-            grown = sample.value - before if sample.value >= before else sample.value  # a sampler that began anew
-            if grown and sample.labels[-1].isdecimal():  # what a node sends is not trusted
-                gpu, uuid, xid = sample.labels
-                found.append(XidEvent(gpu, uuid, int(xid), int(grown), seen.get(sample.labels) or sample.at))
+        for labels, value, at in counts:
+            key = (report.node, *labels)
+            before, self._counts[key] = self._counts.get(key, 0.0), value
+            grown = value - before if value >= before else value  # a sampler that began anew
+            if grown and labels[-1].isdecimal():  # what a node sends is not trusted
+                gpu, uuid, xid = labels
+                found.append(XidEvent(gpu, uuid, int(xid), int(grown), seen.get(labels) or at))
         return tuple(found)

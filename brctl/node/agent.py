@@ -13,6 +13,7 @@ import threading
 import time
 from typing import Callable, Dict
 
+from .. import SELDOM
 from .actions import answer as answer  # part of what this module offers
 from .actions import gpus_declared
 from .codec import InvalidReportError, dumps, loads
@@ -22,8 +23,6 @@ from .report import NodeError, Report
 from .request import Request
 
 _CHUNK = 65536
-_SELDOM = 50000
-"""As in __main__.py, which does not come to the nodes."""
 _WRITE_LIMIT_S = 4.0
 """More than one call may take (deadline.CALL_LIMIT_S)."""
 
@@ -123,7 +122,7 @@ def _end_with_parent(source: int, loaded: threading.Event) -> None:
 
 def run(make_host: Callable[[], Host], at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on this process's own pipes and end it at once: a thread stuck in a driver must not keep it alive."""
-    gc.set_threshold(_SELDOM)
+    gc.set_threshold(SELDOM)
     ending.in_order()
     code, loaded = 1, threading.Event()
     threading.Thread(target=_end_with_parent, args=(0, loaded), daemon=True).start()

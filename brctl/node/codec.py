@@ -24,7 +24,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def sound(text: str) -> str:
     """With U+FFFD for each surrogate: JSON may hold one, and nothing that is written as UTF-8."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def encode(value: Any) -> Any:
@@ -152,7 +152,7 @@ def _simple_decoder(kind: Any) -> Callable[[Any], Any]:
     def decode_text(plain: Any) -> Any:
         if type(plain) is not str:
             raise _MisfitError("str is expected, not {}".format(type(plain).__name__))
-        return plain if plain.isascii() else sound(plain)
+        return sound(plain)
 
     def decode_simple(plain: Any) -> Any:
         if type(plain) is not kind and not (kind is float and type(plain) is int):

@@ -6,7 +6,7 @@ A value that could not be read is no fact: its probe raises, and the reason beco
 Sequences are tuples, so that a value never changes after it was read.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from .gpu_facts import (
     AcceleratorDriver,
@@ -99,6 +99,15 @@ __all__ = [
     "Task",
     "Tasks",
 ]
+
+
+N = TypeVar("N")
+
+
+def blank(kind: Type[N]) -> N:
+    """A NamedTuple of facts that has nothing in it."""
+    fields: Any = getattr(kind, "_fields", ())
+    return kind(*[None] * len(fields))
 
 
 class Problem(NamedTuple):

@@ -31,7 +31,7 @@ def dump(plain: Mapping[str, Any], form: str) -> str:
 def _sound(value: Any) -> Any:
     """The same data, with U+FFFD for each surrogate in its texts."""
     if isinstance(value, str):
-        return value if value.isascii() else sound(value)
+        return sound(value)
     if isinstance(value, Mapping):
         return {key: _sound(item) for key, item in value.items()}
     return [_sound(item) for item in value] if isinstance(value, list) else value

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..node.monitor import GPU_LABELS
+from ..node.monitor import GPU_LABELS, INFO
 from ..node.report import Report
 from .prometheus import Family, label_pairs, measured, text
 
-INFO = "brctl_gpu_info"
 HOSTNAME_LABELS = {"hostname": ("hostname",), "Hostname": ("Hostname",), "both": ("hostname", "Hostname")}
 """dcgm-exporter wrote `Hostname` up to 4.8.2, and `hostname` since."""
 _MIB, _MHZ = 1 / 2**20, 1e-6

@@ -46,6 +46,7 @@ def _row(sample: Sample) -> str:
 
 
 _FEW = 1000
+"""Heads of lines that cost nothing to keep."""
 
 
 class Lines:

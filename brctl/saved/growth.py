@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..node.diagnose import Earlier
-from ..node.facts import Inventory, Nic
+from ..node.facts import Inventory, Nic, blank
 from . import Saved
 from .stream import UnreadableError
 
@@ -41,27 +41,9 @@ def _as_of(before: Inventory, now: Inventory) -> Inventory:
 
 def _with_interface(seen: Inventory) -> Inventory:
     """`ethtool -S` is of an interface: ports are judged, not counters of nobody."""
-    nics = tuple(_nic(one.port) for one in seen.port_counters or ())
+    nic = blank(Nic)._replace(kind="physical", mtu=0, operstate="unknown", lower=())
+    nics = tuple(nic._replace(name=one.port) for one in seen.port_counters or ())
     return seen._replace(nics=nics) if nics else seen
-
-
-def _nic(name: str) -> Nic:
-    return Nic(
-        name=name,
-        kind="physical",
-        mac=None,
-        mtu=0,
-        operstate="unknown",
-        carrier=None,
-        speed_mbps=None,
-        driver=None,
-        firmware=None,
-        pci=None,
-        numa_node=None,
-        master=None,
-        lower=(),
-        rdma=None,
-    )
 
 
 def fallen(now: Inventory, before: Inventory) -> int:

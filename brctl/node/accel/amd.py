@@ -9,9 +9,9 @@ import json
 import re
 from typing import Any, List, Optional, Set, Tuple
 
-from ..facts import AcceleratorDriver, GpuErrors, GpuIdentity, GpuLimits, GpuPcie, GpuProcess, GpuTelemetry
+from ..facts import AcceleratorDriver, GpuErrors, GpuIdentity, GpuLimits, GpuPcie, GpuProcess, GpuTelemetry, blank
 from . import AcceleratorError, Pci, Run
-from .told import Told, ToldGpu, ask, blank
+from .told import Told, ToldGpu, ask
 
 _ROCM_SHOWS = ("id", "productname", "uniqueid", "serial", "bus", "vbios", "driverversion", "use", "temp", "power")
 _ROCM = ("rocm-smi", *("--show" + what for what in _ROCM_SHOWS), "--showmeminfo", "vram", "--json")

@@ -9,9 +9,9 @@ The query has the form of nvidia-smi's. Asked for is only what the vendor's own 
 import re
 from typing import Dict, Optional, Tuple
 
-from ..facts import AcceleratorDriver, GpuErrors, GpuIdentity, GpuLimits, GpuPcie, GpuTelemetry
+from ..facts import AcceleratorDriver, GpuErrors, GpuIdentity, GpuLimits, GpuPcie, GpuTelemetry, blank
 from . import AcceleratorError, Pci, Run
-from .told import Told, ToldGpu, ask, blank
+from .told import Told, ToldGpu, ask
 
 _NAMES = ("index", "name", "memory.used", "memory.free")
 _QUERY = ("brsmi", "gpu", "--query-gpu=" + ",".join(_NAMES), "--format=csv,noheader,nounits")

@@ -1,6 +1,6 @@
 """GPUs of vendors whose own command is asked: what it told when a GPU was opened is what there is of it."""
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ..facts import (
     GpuErrors,
@@ -31,15 +31,6 @@ def ask(run: Run, *argv: str) -> str:
         said = answer.stderr.strip() or answer.stdout.strip() or "exit status {}".format(answer.returncode)
         raise AcceleratorError("no-driver", call, said.splitlines()[-1].strip())
     return answer.stdout
-
-
-N = TypeVar("N")
-
-
-def blank(kind: Type[N]) -> N:
-    """A NamedTuple of facts that has nothing in it."""
-    fields: Any = getattr(kind, "_fields", ())
-    return kind(*[None] * len(fields))
 
 
 class Told(NamedTuple):

@@ -2,8 +2,9 @@
 
 from typing import Optional, Tuple
 
+from ..facts import blank
 from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
-from .told import Told, blank
+from .told import Told
 
 
 class ToldMeter:

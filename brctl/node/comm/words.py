@@ -6,7 +6,6 @@ src/transport/net_ib/connect.cc.
 """
 
 import re
-from difflib import get_close_matches
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 
@@ -111,6 +110,8 @@ def _takes(spec: Words, word: str, known: Tuple[str, ...]) -> bool:
 
 def _nearest(word: str, known: Tuple[str, ...]) -> Optional[str]:
     """In capitals or not."""
+    from difflib import get_close_matches  # few write a wrong one
+
     capitals = {one.upper(): one for one in known}
     found = get_close_matches(word.strip().upper(), capitals, 1)
     return capitals[found[0]] if found else None

@@ -16,8 +16,13 @@ BOOT_GRACE = Threshold(
 
 
 def is_booting(case: Case) -> bool:
-    """Links may still be coming up. For a check that has BOOT_GRACE."""
-    return case.seen.kernel is not None and case.seen.kernel.uptime_s < case.thresholds[BOOT_GRACE.name]
+    """For a check that has BOOT_GRACE."""
+    return booted_within(case.seen, case.thresholds[BOOT_GRACE.name])
+
+
+def booted_within(seen: Inventory, seconds: float) -> bool:
+    """Links may still be coming up."""
+    return seen.kernel is not None and seen.kernel.uptime_s < seconds
 
 
 def serves_gpus(seen: Inventory) -> bool:

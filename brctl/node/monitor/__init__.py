@@ -14,6 +14,8 @@ from .previous import Previous
 UP = "brctl_gpu_up"
 """1 of a GPU that answers, however slowly, 0 of one that is lost, refuses, or is in a call that has not returned within
 its limit. Every GPU that was ever seen has it in every sample, but while it is opened at first and after a release."""
+INFO, RELEASED = "brctl_gpu_info", "brctl_monitor_released"
+"""Whose labels say what a GPU is; whether samplers have let go of all (release.py)."""
 GPU_LABELS = ("gpu", "uuid")
 """Of every Series of a GPU: NVML's index and the UUID. A GPU keeps both as long as the sampler runs; the UUID is empty
 until it has answered once."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...fleet.balance import evenness
 from ...fleet.fold import node_set
-from ...node.monitor import UP
+from ...node.monitor import RELEASED, UP
 from ...node.patterns import natural
 from ...node.report import NodeError, Report, Sample
 from . import amounts
@@ -19,7 +19,6 @@ from .gpus import (
     MEMORY_USED,
     NIC,
     POWER,
-    RELEASED,
     TEMPERATURE,
     UTILIZATION,
     VISIBLE,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from rich.cells import cell_len as _cells
 from rich.cells import set_cell_size
 
 from .ink import Cell, Column, Ink, Line, joined
 from .items import Item, Section
 from .layout import Table, flowed, laid_out
+from .layout import cells as _cells
 from .view import KEYS, SIGNALS, View, arranged, focused
 
 _LEAST_SECTION = 3

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...node.monitor import UP
+from ...node.monitor import INFO, UP
 from . import amounts
 from .ink import Cell, Column, Drawing, Ink, Line, Row, cell
 from .items import Item, Section
 from .marks import mark
 from .seen import Histories, Labels, Node, Told, greatest, whole
 
-INFO = "brctl_gpu_info"
 UTILIZATION = "brctl_gpu_utilization_ratio"
 MEMORY_USED, MEMORY_TOTAL = "brctl_gpu_memory_used_bytes", "brctl_gpu_memory_total_bytes"
 TEMPERATURE, MARGIN = "brctl_gpu_temperature_celsius", "brctl_gpu_temperature_margin_celsius"
@@ -21,7 +20,7 @@ CLOCK = "brctl_gpu_clock_hertz"
 SLOWED = "brctl_gpu_clocks_event_ratio"
 NVLINK = ("brctl_gpu_nvlink_transmit_bytes_per_second", "brctl_gpu_nvlink_receive_bytes_per_second")
 NIC = "brctl_gpu_nic_info"
-EXPECTED, VISIBLE, RELEASED = "brctl_gpus_expected", "brctl_gpus_visible", "brctl_monitor_released"
+EXPECTED, VISIBLE = "brctl_gpus_expected", "brctl_gpus_visible"
 
 
 class Nic(NamedTuple):

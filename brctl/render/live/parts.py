@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ...node.monitor import UP
+from ...node.monitor import RELEASED, UP
 from ...node.patterns import natural
 from ...node.report import State
 from . import amounts
-from .gpus import EXPECTED, NIC, POWER, RELEASED, UTILIZATION, VISIBLE, Nic, traffic, unlisted, usage
+from .gpus import EXPECTED, NIC, POWER, UTILIZATION, VISIBLE, Nic, traffic, unlisted, usage
 from .ink import BLANK, Cell, Column, Ink, Line, Row, cell
 from .items import Item, Section
 from .marks import mark

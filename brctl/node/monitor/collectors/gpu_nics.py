@@ -6,7 +6,7 @@ Told for the join: a GPU's `pci` is in `brctl_gpu_info`, the interface's counter
 from typing import Iterator
 
 from ...accel import NVIDIA
-from ...facts import Nic
+from ...facts import Nic, blank
 from ...host import Host
 from ...probe import affinity, pci
 from .. import Collector, Kind, Reading, Readings
@@ -37,7 +37,8 @@ def _nics(host: Host) -> Iterator[Nic]:
         address = pci.function_above(place)
         if address:
             devices = host.listdir("{}/{}/device/infiniband".format(_NET, name)) or (None,)
-            yield Nic(name, "physical", None, 0, "", None, None, None, None, address, None, None, (), devices[0])
+            nic = blank(Nic)._replace(name=name, kind="physical", mtu=0, operstate="", lower=())
+            yield nic._replace(pci=address, rdma=devices[0])
 
 
 COLLECTOR = Collector(

@@ -5,7 +5,8 @@ side but its kernel: a refusal is an answer too. A peer from which none comes wi
 and has no round trip. All are asked at once, so that those which are silent cost the others nothing.
 """
 
-from typing import Callable, Optional, Sequence
+from functools import partial
+from typing import Optional, Sequence
 
 from ...deadline import HungError, run_all
 from ...host import Host
@@ -23,7 +24,7 @@ _ANSWERS = _made.gauge("peer_reachable", "", "1: it answers.", "connect(2)")
 
 
 def run(host: Host, _: Previous, peers: Sequence[str]) -> Readings:
-    for peer, seconds in zip(peers, run_all([_asking(host, peer) for peer in peers])):
+    for peer, seconds in zip(peers, run_all([partial(_round_trip, host, peer) for peer in peers])):
         if isinstance(seconds, HungError):  # whoever gives the address to the name is silent
             seconds = None
         if isinstance(seconds, Exception):
@@ -33,14 +34,11 @@ def run(host: Host, _: Previous, peers: Sequence[str]) -> Readings:
             yield Reading(_TIME, seconds, (peer,))
 
 
-def _asking(host: Host, peer: str) -> Callable[[], Optional[float]]:
-    def ask() -> Optional[float]:
-        try:
-            return host.round_trip(peer, PORT, LIMIT_S)
-        except OSError:  # no such name, no route
-            return None
-
-    return ask
+def _round_trip(host: Host, peer: str) -> Optional[float]:
+    try:
+        return host.round_trip(peer, PORT, LIMIT_S)
+    except OSError:  # no such name, no route
+        return None
 
 
 COLLECTOR = Collector(id="latency", title="Round trips to peers", every_s=5.0, series=tuple(_made.all), of_peers=run)
