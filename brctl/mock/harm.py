@@ -10,7 +10,7 @@ _DRIVERS = ("/drivers/nvidia", "/drivers/nvidia-nvswitch")
 _NET, _RDMA = "/sys/class/net/", "/sys/class/infiniband/"
 _XID = re.compile(r"Xid \(PCI:[^)]*\): (\d+)")
 """What the kernel log tells, the driver tells as an event too."""
-_FIRST_PID, _WORK_BYTES = 31000, 60 << 30
+_FIRST_PID = 31000
 _EMPTY = {"nvlinks_down": (), "latency_ms": 0, "fever_s": 0}
 """Keys that a GPU need not have where there is nothing to say."""
 
@@ -240,8 +240,10 @@ def _give_work(nvml: Any, files: Dict[str, Any]) -> None:
     for number, gpu in enumerate(nvml["gpus"]):
         if {**nvml.get("defaults", {}), **gpu}.get("processes") == []:
             pid = _FIRST_PID + number
-            gpu["processes"] = [{"pid": pid, "kind": "compute", "memory_bytes": _WORK_BYTES}]
-            files["/proc/{}/stat".format(pid)] = "{} (python3) R 1 {} {} 0 -1\n".format(pid, pid, pid)
+            gpu["processes"] = [{"pid": pid, "kind": "compute", "memory_bytes": None}]
+            folder = "/proc/{}/".format(pid)
+            files[folder + "stat"] = "{} (python3) R 1 {} {} 0 -1\n".format(pid, pid, pid)
+            files[folder + "comm"], files[folder + "status"] = "python3\n", "Name:\tpython3\nUid:\t0\t0\t0\t0\n"
 
 
 def _unload_driver(files: Dict[str, Any]) -> None:

@@ -49,7 +49,12 @@ def working(values: Values, level: float, time_s: float, warming_c: float = _WAR
         changed["temperature_margin_celsius"] = values["temperature_margin_celsius"] - warmer
     if values.get("memory_total_bytes"):
         reserved, used = values.get("memory_reserved_bytes") or 0, values.get("memory_used_bytes") or 0
-        changed["memory_used_bytes"] = used + int(level * 0.9 * (values["memory_total_bytes"] - reserved - used))
+        grown = int(level * 0.9 * (values["memory_total_bytes"] - reserved - used))
+        changed["memory_used_bytes"] = used + grown
+        changed["processes"] = [  # one without a figure is the one that works
+            {**one, "memory_bytes": grown} if one["memory_bytes"] is None else one
+            for one in values.get("processes") or ()
+        ]
     for key in ("graphics_clock_mhz", "sm_clock_mhz"):
         changed[key] = values.get("max_" + key) if level else values.get(key)
     for key in ("pcie_tx_bytes", "pcie_rx_bytes", "nvlink_tx_kib", "nvlink_rx_kib"):
