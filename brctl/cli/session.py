@@ -27,6 +27,7 @@ from .waves import Plan, plan
 
 if TYPE_CHECKING:
     from ..config.resolve import Config
+    from ..mock.harmed import HarmedMachine
 
 _NODE = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 _UNKNOWN = "only its cluster-wide values were used; --as NODE names this host"
@@ -69,9 +70,9 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     given = common(ctx)
     if given.nodes is None and not everywhere:
         plan(ctx, None, False, None)
-        mock = mocked(given).of(given.as_node)
-        with LocalAgent(mock) as agent:
-            run = _configured(given, agent, opened(given), _hostname(given, mock))
+        machine = _machine(mocked(given).of(given.as_node))
+        with LocalAgent(machine) as agent:
+            run = _configured(given, agent, opened(given), _hostname(given, machine))
             _tell_unconfigured(ctx, run)
             yield run
         return
@@ -81,7 +82,7 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     if len(many.targets) > 1 or first.node != many.here or many.plan.part:
         yield many
         return
-    with LocalAgent(first.mock) as agent:
+    with LocalAgent(_machine(first.mock)) as agent:
         yield Session(given, many.config, many.targets, many.fail_on, many.limits.answer_s, agent)
 
 
@@ -104,9 +105,9 @@ def _tell_unconfigured(ctx: typer.Context, run: Session | FleetSession) -> None:
 def fleet(given: Common, config: Config | None, names: Sequence[str] | None, steps: Plan = Plan()) -> FleetSession:
     """A run over these nodes, None: over this host, reached as nodes are. Raises CommandError, ConfigError."""
     mocks = mocked(given)
-    here = _here(given, config, _hostname(given, mocks.default))
+    here = _here(given, config, _hostname(given, _machine(mocks.default)))
     for spec in dict.fromkeys(mocks.others.values()):
-        _hostname(given, spec)  # says what is wrong with it
+        _hostname(given, _machine(spec))  # says what is wrong with it
     if config:
         _warn(given, config)
     names = names or (here,)
@@ -148,7 +149,7 @@ def named(given: Common, config: Config | None) -> tuple[str, ...] | None:
 
 def this_node(given: Common, config: Config) -> str:
     """The node of the config that this host is. Raises CommandError: none is."""
-    name = _here(given, config, _hostname(given, mocked(given).default))
+    name = _here(given, config, _hostname(given, _machine(mocked(given).default)))
     if name not in config.nodes:
         raise CommandError(f"{config.path} has no node {name}", "name nodes with --nodes, or this host with --as")
     return name
@@ -172,9 +173,9 @@ def ask(ctx: typer.Context, action: str) -> Report:
     run = _one(given) if given.nodes is not None else None
     if run and run.targets[0].node != run.here:
         return run.ask(action, lambda: None)[0]
-    mock = mocked(given).of(run.here if run else given.as_node)
-    with LocalAgent(mock) as agent:
-        name = run.here if run else _here(given, None, _hostname(given, mock))
+    machine = _machine(mocked(given).of(run.here if run else given.as_node))
+    with LocalAgent(machine) as agent:
+        name = run.here if run else _here(given, None, _hostname(given, machine))
         return agent.ask(Request(name, action), _timeout(given, None))
 
 
@@ -194,20 +195,28 @@ def inventory(ctx: typer.Context) -> tuple[Report, Inventory]:
     return report, report.inventory
 
 
-def _hostname(given: Common, mock: str | None) -> str:
-    """The full name of this host, or of the machine that is mocked; what is wrong with --mock is said here."""
+def _machine(mock: str | None) -> HarmedMachine | None:
+    """The machine that is mocked. Raises CommandError: there is none such."""
     if not mock:
-        return os.uname().nodename
+        return None
     from ..mock import MockError
-    from ..mock.machines import glance
+    from ..mock.machines import load
 
     try:
-        hostname, idle = glance(mock)
+        return load(mock)
     except MockError as error:
         raise CommandError(str(error), error.hint) from None
-    for line in idle:
+
+
+def _hostname(given: Common, machine: HarmedMachine | None) -> str:
+    """The full name of this host, or of the machine that is mocked; which of its faults change nothing is said here."""
+    if machine is None:
+        return os.uname().nodename
+    from ..mock.machines import hostname
+
+    for line in machine.idle:
         given.warn(f"warning: {line}")
-    return hostname
+    return hostname(machine)
 
 
 def _configured(given: Common, agent: LocalAgent, config: Config | None, hostname: str) -> Session:

@@ -196,7 +196,7 @@ def clean(force: bool, cache: str = "") -> None:
 def say(name: str, text: str = "") -> None:
     """Write a frame (node/frame.py) to stdout."""
     body = zlib.compress(text.encode()) if text else b""
-    header = "\x1ebrctl1 {} {} {}\n".format(name, len(body), hashlib.sha256(body).hexdigest())
+    header = "\x1ebrctl1 {} {} {}\n".format(name, len(body), zlib.crc32(body))
     os.write(1, header.encode() + body)
 
 

@@ -8,17 +8,19 @@ from typing import Any, Callable, ContextManager, Dict, Mapping, Optional, Seque
 from ..node.host import COMMAND_LIMIT_S, Completed
 from ..node.host.machine import Machine
 from ..node.host.machine import Overlay as Writes
-from .harm import FileChange, Growth
+from .harm import FileChange, Harm
 
 
 class HarmedMachine(Machine):
     """One whose commands print counters that grow."""
 
     def __init__(
-        self, plain: Any, mock: str, load_accelerators: Callable[[], None], overlay: Writes, growths: Sequence[Growth]
+        self, plain: Any, mock: str, load_accelerators: Callable[[], None], overlay: Writes, harm: Harm
     ) -> None:
         super().__init__(plain, mock, load_accelerators, overlay)
-        self._growths = growths
+        self.idle = harm.idle
+        """A line for each fault that finds nothing to act on, and so changes nothing."""
+        self._growths = harm.growths
         self._runs: Dict[str, int] = {}
         self._began = time.monotonic()
 

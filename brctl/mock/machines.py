@@ -36,7 +36,7 @@ def names() -> Tuple[str, ...]:
     return tuple(sorted(name[: -len(_SUFFIX)] for name in os.listdir(_FOLDER) if name.endswith(_SUFFIX)))
 
 
-def load(spec: str, node: str = "") -> Machine:
+def load(spec: str, node: str = "") -> HarmedMachine:
     """The machine that `spec` names, with its faults, as writes have left it. Raises MockError.
 
     As the node `node` it has that host name, and keeps writes of its own.
@@ -44,13 +44,7 @@ def load(spec: str, node: str = "") -> Machine:
     return _machine(_parse(spec), spec, node)
 
 
-def glance(spec: str) -> Tuple[str, Tuple[str, ...]]:
-    """What the machine that `spec` names is called, and a line for each of its idle faults. Raises MockError."""
-    given = _parse(spec)
-    return hostname(_machine(given, spec, "")), given.harm.idle
-
-
-def _machine(given: _Given, spec: str, node: str) -> Machine:
+def _machine(given: _Given, spec: str, node: str) -> HarmedMachine:
     path, plain, harm = given
     if node and _HOSTNAME in plain["files"]:
         plain["files"][_HOSTNAME] = node + "\n"
@@ -58,7 +52,7 @@ def _machine(given: _Given, spec: str, node: str) -> Machine:
     files = HarmedFiles(overlay, plain["files"], harm.files, harm.busy)
     install = lambda: nvml.install(plain.get("nvml"), harm.changes, overlay)  # noqa: E731
     try:
-        machine = HarmedMachine(plain, spec, install, files, harm.growths)
+        machine = HarmedMachine(plain, spec, install, files, harm)
     except InvalidMachineError as error:
         raise _no_machine(path, str(error)) from None
     machine.again = ("brctl.mock.machines:load", os.path.realpath(spec) if os.path.isfile(spec) else spec, node)

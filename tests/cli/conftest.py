@@ -9,7 +9,6 @@ from typing import NamedTuple
 import pytest
 
 from brctl.cli import run, session
-from brctl.mock.machines import load
 from brctl.node import agent
 from brctl.node.codec import dumps, loads
 from brctl.node.host import Host
@@ -31,9 +30,9 @@ Brctl = Callable[..., Result]
 class InProcess:
     """Stands where LocalAgent does. What crosses the pipe there is encoded and decoded here too."""
 
-    def __init__(self, mock: str, node: str = "") -> None:
-        assert mock, "a test without a mock would look at this machine"
-        self.mock, self.node = mock, node
+    def __init__(self, machine: Host) -> None:
+        assert machine, "a test without a mock would look at this machine"
+        self.machine = machine
 
     def __enter__(self) -> "InProcess":
         return self
@@ -43,11 +42,11 @@ class InProcess:
 
     def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:  # noqa: ARG002
         meanwhile()
-        return loads(Report, dumps(agent.answer(load(self.mock, self.node), loads(Request, dumps(request)))))
+        return loads(Report, dumps(agent.answer(self.machine, loads(Request, dumps(request)))))
 
     def ticks(self, request: Request, first_s: float, limit_s: float) -> Iterator[Report]:  # noqa: ARG002
-        host, sent = load(self.mock, self.node), []
-        for payload in payloads(host, loads(Request, dumps(request))):
+        sent: list[Follower] = []
+        for payload in payloads(self.machine, loads(Request, dumps(request))):
             if sent:
                 yield sent[0].follow(payload)._replace(node=request.node)
             else:

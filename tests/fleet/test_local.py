@@ -1,3 +1,4 @@
+import importlib
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from brctl.fleet import local
 from brctl.fleet.local import LocalAgent
+from brctl.mock.machines import load
 from brctl.node.report import Mock, NodeError
 from brctl.node.request import Request
 
@@ -17,7 +19,8 @@ pytestmark = pytest.mark.process
 
 def _agent(monkeypatch: pytest.MonkeyPatch, code: str) -> LocalAgent:
     """An agent that does not do what it should."""
-    monkeypatch.setattr(local, "_START", code + "  # {}")
+    argv = [sys.executable, "-I", "-S", "-c", code, ":".join(filter(None, sys.path))]
+    monkeypatch.setattr(local, "_serve", lambda _: os.execv(argv[0], argv))
     return LocalAgent()
 
 
@@ -30,7 +33,7 @@ def _alive(pid: int) -> bool:
 
 
 def test_a_mocked_machine_answers() -> None:
-    with LocalAgent("dgx-h100") as agent:
+    with LocalAgent(load("dgx-h100")) as agent:
         report = agent.ask(SHOW, 366 * 86400)  # the longest --timeout
     assert report.node == "gpu001"
     assert report.mock == Mock("dgx-h100", recorded=False)
@@ -40,9 +43,9 @@ def test_a_mocked_machine_answers() -> None:
 
 
 def test_it_ends_with_its_stdin() -> None:
-    with LocalAgent("cpu-only") as agent:
+    with LocalAgent(load("cpu-only")) as agent:
         agent.ask(SHOW, 30)
-        pid = agent._child.pid
+        pid = agent._pid
         assert _alive(pid)
     assert not _alive(pid)
 
@@ -51,7 +54,7 @@ def test_an_agent_that_hangs_is_given_up_and_killed(monkeypatch: pytest.MonkeyPa
     began = time.monotonic()
     with _agent(monkeypatch, "import time; time.sleep(60)") as agent:
         report = agent.ask(SHOW, 0.2)
-        pid = agent._child.pid
+        pid = agent._pid
     assert report.errors == (NodeError("timeout", "the agent did not answer within 0.2 s", "raise --timeout"),)
     assert time.monotonic() - began < 30
     os.waitpid(pid, 0)  # killed; nobody had waited for it
@@ -59,18 +62,22 @@ def test_an_agent_that_hangs_is_given_up_and_killed(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_late_answer_is_not_taken_for_the_next() -> None:
-    with LocalAgent("dgx-h100+gpu3-hang") as agent:
+    with LocalAgent(load("dgx-h100+gpu3-hang")) as agent:
         late = agent.ask(SHOW, 1)
         report = agent.ask(SHOW._replace(action="check"), 30)
     assert [error.kind for error in late.errors] == ["timeout"]
     assert [finding.reason for finding in report.findings if finding.reason] == ["hung"]
 
 
-def test_an_agent_that_cannot_start_says_why() -> None:
-    with LocalAgent("no-such-machine") as agent:
+def test_an_agent_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(_: object) -> None:
+        raise ImportError("no module of that name")
+
+    monkeypatch.setattr(local, "_serve", serve)
+    with LocalAgent(load("cpu-only")) as agent:
         (error,) = agent.ask(SHOW, 10).errors
     assert error.kind == "agent-died"
-    assert "no machine is called 'no-such-machine'" in error.message
+    assert error.message == "the agent ended without an answer: ImportError: no module of that name"
 
 
 def test_an_agent_that_dies_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +88,7 @@ def test_an_agent_that_dies_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_agent_that_is_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with _agent(monkeypatch, "import sys; sys.stdin.read()") as agent:
-        os.kill(agent._child.pid, signal.SIGKILL)
+        os.kill(agent._pid, signal.SIGKILL)
         report = agent.ask(SHOW, 10)
     assert report.errors == (NodeError("agent-died", "the agent ended without an answer: no message"),)
 
@@ -90,7 +97,7 @@ def test_an_agent_that_is_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) -
     ("code", "message"),
     [
         ("print('y' * 100_000)", "bytes that are no frame"),
-        ("print('\\x1ebrctl1 1 2 00\\n{}{}')".replace("{}", "{{}}"), "does not have the digest"),
+        ("print('\\x1ebrctl1 1 2 7\\n{}')", "does not have the checksum"),
         (
             "from brctl.node.frame import *; import sys; sys.stdout.buffer.write(pack(Frame('1', b'[]')))",
             "Report: an object is expected",
@@ -104,12 +111,31 @@ def test_an_agent_that_talks_nonsense_is_told_apart(monkeypatch: pytest.MonkeyPa
     assert message in error.message
 
 
-def test_nothing_is_imported_from_the_folder_or_the_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "json.py").write_text("raise SystemExit('hijacked')")
+def test_nothing_is_imported_from_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "hijacked.py").write_text("import os; os._exit(7)")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    with LocalAgent("cpu-only") as agent:
-        assert agent.ask(SHOW, 30).errors == ()
+    monkeypatch.setattr(local, "_serve", lambda _: importlib.import_module("hijacked"))
+    with LocalAgent() as agent:
+        (error,) = agent.ask(SHOW, 30).errors
+    assert error.message == "the agent ended without an answer: ModuleNotFoundError: No module named 'hijacked'"
+
+
+def test_it_keeps_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `flock 9; brctl ... | cat`, what hangs keeps neither the lock nor the pipe; nor does it hear our Ctrl-C."""
+    seen, ours = os.pipe()
+    os.set_inheritable(ours, True)
+
+    def serve(_: object) -> None:
+        handled = [number for number in signal.valid_signals() if callable(signal.getsignal(number))]
+        open_files = [fd for fd in range(3, 100) if os.path.exists(f"/proc/self/fd/{fd}")]
+        os.write(2, f"{handled} {open_files} {os.getsid(0) == os.getpid()}".encode())
+        os._exit(0)
+
+    monkeypatch.setattr(local, "_serve", serve)
+    with LocalAgent() as agent:
+        (error,) = agent.ask(SHOW, 30).errors
+    os.close(ours)
+    assert os.read(seen, 1) == b""
+    os.close(seen)
+    assert error.message == "the agent ended without an answer: [] [] True"

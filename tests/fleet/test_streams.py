@@ -1,5 +1,7 @@
 """Ticks of one agent, and of many in one view."""
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +15,7 @@ from brctl.fleet.order import Limits, Order
 from brctl.fleet.streams import Streams, _Listeners, _Listening, patience_s
 from brctl.fleet.transport import Transport, TransportError
 from brctl.fleet.worker import Phase
+from brctl.mock.machines import load
 from brctl.node.alert_facts import ActionRecord, Rule
 from brctl.node.alert_facts import Outcome as Done
 from brctl.node.frame import HERE, Frame, pack
@@ -36,17 +39,19 @@ say(b'[1.0,[],[[0,0,0,[[0]],[5]]],[],[]]')
 
 def speaks(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Agents that say the head and one tick, and then do this."""
-    monkeypatch.setattr(local, "_START", (_HEAD + code).replace("{", "{{").replace("}", "}}") + "# {}")
+    argv = [sys.executable, "-I", "-S", "-c", _HEAD + code, ":".join(filter(None, sys.path))]
+    monkeypatch.setattr(local, "_serve", lambda _: os.execv(argv[0], argv))
+    monkeypatch.setattr(launch, "agent_command", lambda mock, node: (*argv, mock, node))
 
 
 def ticks(limit_s: float = 10.0) -> list[Report]:
-    with LocalAgent("x") as agent:
+    with LocalAgent() as agent:
         return list(agent.ticks(MONITOR, 20.0, limit_s))
 
 
 def test_an_agent_tells_tick_after_tick() -> None:
     found: list[Report] = []
-    with LocalAgent("dgx-h100+busy") as agent:
+    with LocalAgent(load("dgx-h100+busy")) as agent:
         for report in agent.ticks(MONITOR, 30.0, 10.0):
             found.append(report)
             if len(found) == 3:
@@ -78,7 +83,7 @@ def test_what_ends_a_stream_is_told(monkeypatch: pytest.MonkeyPatch, code: str, 
 
 
 def test_an_agent_that_refuses_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    with LocalAgent("dgx-h100") as agent:
+    with LocalAgent(load("dgx-h100")) as agent:
         (report,) = agent.ticks(MONITOR._replace(sampling=Sampling(interval_s="x")), 20.0, 1.0)  # type: ignore[arg-type]
     assert [error.kind for error in report.errors] == ["invalid-request"]
 
@@ -134,7 +139,6 @@ def test_a_node_that_breaks_off_is_its_own_error_and_is_asked_again(
     monkeypatch.setattr(streams, "_AGAIN_S", 0.1)
     code = "import os; n = sys.argv[3]\nif n == 'n2': sys.exit('it broke')\ntime.sleep(60)"
     speaks(monkeypatch, code)
-    monkeypatch.setattr(launch, "agent_command", local.agent_command)
     found = view("x", "x")  # type: ignore[operator]
 
     def broken(report: Report) -> bool:

@@ -63,10 +63,12 @@ class Tree:
         self._nothing: Set[str] = set()
         self._listed: Dict[str, Tuple[str, ...]] = {}
         self._folders: Dict[str, List[str]] = {"": []}
-        self._resolved: Dict[str, str] = {}
+        self._resolved: Dict[str, str] = {"": ""}
         for path, entry in files.items():
             if not (type(entry) is str and self._add_text(path, entry)):
                 self._add(path, entry)
+        self._ways = frozenset().union(self._links, self._errors, self._hung)
+        """What is none of these leads to itself."""
         for folder, names in self._listed.items():
             for name in sorted(set(self._folders[folder]).difference(names)):
                 raise InvalidMachineError("files: {}: {} is not among its names".format(folder, name))
@@ -78,8 +80,10 @@ class Tree:
         """
         parent, _, name = path.rstrip("/").rpartition("/")
         there = self._resolved.get(parent)
-        if there is not None and there + "/" + name in self._texts:  # most are
-            return there + "/" + name
+        if there is not None and name not in _NO_NAMES:
+            entry = there + "/" + name
+            if entry not in self._ways:  # most are not
+                return entry
         asked = asked or path
 
         def link_at(entry: str) -> Optional[str]:
@@ -89,9 +93,12 @@ class Tree:
                 raise HungError(verb + " " + asked, self._hung[entry])
             return self._links.get(entry)
 
-        if parent not in self._resolved:
-            self._resolved[parent] = follow(parent, asked, link_at)
-        return follow(name, asked, link_at, self._resolved[parent])
+        if there is None:
+            above, _, folder = parent.rpartition("/")
+            known = self._resolved.get(above)
+            there = follow(parent, asked, link_at) if known is None else follow(folder, asked, link_at, known)
+            self._resolved[parent] = there
+        return follow(name, asked, link_at, there)
 
     def text(self, real: str, path: str) -> Optional[str]:
         """What the file at `real` holds, which was asked for as `path`. Raises OSError."""
