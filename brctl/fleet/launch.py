@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from ..node.codec import dumps
+from ..node.codec import wire
 from ..node.frame import Frame, pack
 from ..node.request import Request
 from . import door, ssh_config
@@ -68,7 +68,7 @@ class Launcher:
     def launch(self, node: str, request: Request, mock: str | None, via: str | None = None) -> Launch:
         """What to start for a node; `via`: the host that ssh is to go through."""
         if mock or (node == self._transport.here and request.action != "clean"):
-            return Launch(agent_command(mock, node), pack(Frame("1", dumps(request).encode("ascii"))), direct=True)
+            return Launch(agent_command(mock, node), pack(Frame("1", wire(request))), direct=True)
         opening = _program("clean", request.force) if request.action == "clean" else self._enter
         fresh = _FRESH if request.action == "tune-confirm" else ()
         hop = ("-J", self._hop(via)) if via else ()

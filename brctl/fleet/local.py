@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from ..node.codec import InvalidReportError, dumps, loads
+from ..node.codec import InvalidReportError, loads, wire
 from ..node.frame import HERE, Frame, FrameError, Unpacker, pack
 from ..node.host import Host
 from ..node.report import NodeError, Report
@@ -162,7 +162,7 @@ class LocalAgent:
             yield Report(request.node, began, time.time() - began, errors=(failure.error,))
 
     def _send(self, request: Request) -> None:
-        self._say(dumps(request).encode("ascii"))
+        self._say(wire(request))
 
     def _say(self, payload: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # it died; its stderr, read next, says why

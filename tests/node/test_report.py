@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple
 import pytest
 
 from brctl.node import codec
-from brctl.node.codec import InvalidReportError, decode, dumps, encode, loads
+from brctl.node.codec import InvalidReportError, decode, dumps, encode, loads, wire
 from brctl.node.facts import Gpu, GpuLink, Inventory, Kernel, Memory
 from brctl.node.report import (
     HOST,
@@ -41,6 +41,7 @@ FULL = Report(
 
 def test_what_is_written_is_read_back() -> None:
     assert loads(Report, dumps(FULL)) == FULL
+    assert loads(Report, wire(FULL)) == FULL
 
 
 def test_one_line_of_ascii() -> None:
@@ -102,6 +103,21 @@ def test_what_does_not_fit_is_refused_at_its_place(change: Dict[str, Any], messa
     plain = {**encode(FULL), **change}
     with pytest.raises(InvalidReportError) as refused:
         decode(Report, plain)
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('["a", 1.0]', "Report: an object is expected"),
+        ("[]", "Report: an object is expected"),
+        (json.dumps([["a"], *[None] * (len(Report._fields) - 1)]), "Report.node: str is expected, not list"),
+        (json.dumps(["a", 1, 1, *[None] * (len(Report._fields) - 3)]), "Report.findings: a list is expected"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_refused_at_its_place(text: str, message: str) -> None:
+    with pytest.raises(InvalidReportError) as refused:
+        loads(Report, text)
     assert str(refused.value).startswith(message)
 
 

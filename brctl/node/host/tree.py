@@ -2,7 +2,7 @@
 
 import errno
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, cast
+from typing import Any, Callable, Container, Dict, List, Mapping, Optional, Set, Tuple, cast
 
 from ..deadline import HungError
 
@@ -24,20 +24,27 @@ class InvalidMachineError(ValueError):
     """The JSON is no machine; the message names the place."""
 
 
-def follow(way: str, path: str, link_at: Callable[[str], Optional[str]], start: str = "") -> str:
+def follow(
+    way: str,
+    path: str,
+    link_at: Callable[[str], Optional[str]],
+    start: str = "",
+    maybe: Optional[Container[str]] = None,
+) -> str:
     """Where `way`, a part of `path`, leads from the folder `start`, without links; the root is empty. Raises OSError.
 
-    `link_at` is asked where each entry on the way leads, and gives None for what is no link.
+    `link_at` is asked where each entry on the way leads, of `maybe` only those, and gives None for what is no link.
     """
     here, names, links = start, way.split("/")[::-1], 0
     while names:
         name = names.pop()
-        if name in ("", ".", ".."):
+        if name in _NO_NAMES:
             here = here.rpartition("/")[0] if name == ".." else here
             continue
-        target = link_at(here + "/" + name)
+        entry = here + "/" + name
+        target = link_at(entry) if maybe is None or entry in maybe else None
         if target is None:
-            here += "/" + name
+            here = entry
             continue
         links += 1
         if links > LINK_LIMIT:
@@ -80,10 +87,8 @@ class Tree:
         """
         parent, _, name = path.rstrip("/").rpartition("/")
         there = self._resolved.get(parent)
-        if there is not None and name not in _NO_NAMES:
-            entry = there + "/" + name
-            if entry not in self._ways:  # most are not
-                return entry
+        if there is not None and name not in _NO_NAMES and there + "/" + name not in self._ways:  # most are not
+            return there + "/" + name
         asked = asked or path
 
         def link_at(entry: str) -> Optional[str]:
@@ -94,11 +99,21 @@ class Tree:
             return self._links.get(entry)
 
         if there is None:
-            above, _, folder = parent.rpartition("/")
-            known = self._resolved.get(above)
-            there = follow(parent, asked, link_at) if known is None else follow(folder, asked, link_at, known)
-            self._resolved[parent] = there
-        return follow(name, asked, link_at, there)
+            there = self._folder(parent, lambda way, start: follow(way, asked, link_at, start, self._ways))
+        return follow(name, asked, link_at, there, self._ways)
+
+    def _folder(self, path: str, lead: Callable[[str, str], str]) -> str:
+        """Likewise of a folder; each on the way to it is remembered."""
+        known, names = path, []
+        while known not in self._resolved:
+            known, _, name = known.rpartition("/")
+            names.append(name)
+        there = self._resolved[known]
+        while names:
+            name = names.pop()
+            known, there = known + "/" + name, lead(name, there)
+            self._resolved[known] = there
+        return there
 
     def text(self, real: str, path: str) -> Optional[str]:
         """What the file at `real` holds, which was asked for as `path`. Raises OSError."""

@@ -6,45 +6,44 @@ mm/oom_kill.c, mlx5 of drivers/net/ethernet/mellanox/mlx5/core/{cmd,health,event
 """
 
 import re
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple, Union
 
 from ..accel.nvml_words import recovery_action
 
+# Texts, which `re` compiles when they are first used: most logs have few of these messages, and all take 5 ms.
+# Texts, which `re` compiles when they are first used: most logs have few of these messages, and all take 5 ms.
 _BUS = r"([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.([0-7]))?"
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?" + _BUS + r"(?: GPU-I:\d+)?\): (\d{1,5}),? ?(.*)", re.DOTALL)
-_SXID = re.compile(
-    r"nvidia-nvswitch\d+: SXid \(PCI:" + _BUS + r"\): (\d{1,5}), (?:(Fatal|Non-fatal), )?(.*)", re.DOTALL
-)
-_MORE_OF_SXID = re.compile(r"(?:Severity \d|Data \{)")
-_PROCESS = re.compile(r"pid='?(\d{1,10}|<unknown>)'?, name=([^,]*), ?")
-_SEVERITY = re.compile(r"\b(Non-?fatal|Fatal)\b", re.IGNORECASE)
-_ACTION = re.compile(r"GPU recovery action changed from 0x[0-9a-f]+ \([^)]*\) to 0x([0-9a-f]{1,8})", re.IGNORECASE)
-_OFF_THE_BUS = re.compile(r"NVRM: .*fallen off the bus", re.DOTALL)
-_WRAPPED = re.compile(r"NVRM: The NVIDIA GPU " + _BUS + r"\s*\Z")
-_ADDRESS = re.compile(_BUS + r"(?![0-9a-fA-F:])")
-_NAMED = re.compile(r"NVRM: GPU at (?:PCI:)?" + _BUS + r": (GPU-[0-9a-f-]{36})")
-_ADAPTER = re.compile(r"NVRM: (?:GPU (?:at )?(?:PCI:)?" + _BUS + r": )?RmInitAdapter failed!")
+_XID = r"(?s)NVRM: Xid \((?:PCI:)?" + _BUS + r"(?: GPU-I:\d+)?\): (\d{1,5}),? ?(.*)"
+_SXID = r"(?s)nvidia-nvswitch\d+: SXid \(PCI:" + _BUS + r"\): (\d{1,5}), (?:(Fatal|Non-fatal), )?(.*)"
+_MORE_OF_SXID = r"(?:Severity \d|Data \{)"
+_PROCESS = r"pid='?(\d{1,10}|<unknown>)'?, name=([^,]*), ?"
+_SEVERITY = r"(?i)\b(Non-?fatal|Fatal)\b"
+_ACTION = r"(?i)GPU recovery action changed from 0x[0-9a-f]+ \([^)]*\) to 0x([0-9a-f]{1,8})"
+_OFF_THE_BUS = r"(?s)NVRM: .*fallen off the bus"
+_WRAPPED = r"NVRM: The NVIDIA GPU " + _BUS + r"\s*\Z"
+_ADDRESS = _BUS + r"(?![0-9a-fA-F:])"
+_NAMED = r"NVRM: GPU at (?:PCI:)?" + _BUS + r": (GPU-[0-9a-f-]{36})"
+_ADAPTER = r"NVRM: (?:GPU (?:at )?(?:PCI:)?" + _BUS + r": )?RmInitAdapter failed!"
 
-_AER = re.compile(
-    r"(\S+) " + _BUS + r": (?:AER: )?(?:"
+_AER = (
+    r"(?i)(\S+) " + _BUS + r": (?:AER: )?(?:"
     r"PCIe Bus Error: severity=(Correct\w+|Uncorrect\w+)(?: \((Fatal|Non-?Fatal)\))?"
     r"|(?:AER: )?(?:Multiple )?(Correct\w+|Uncorrect\w+)(?: \((Fatal|Non-?Fatal)\))? error (?:message )?received"
-    r"(?: from|:)? ?(?:" + _BUS + r")?)",
-    re.IGNORECASE,
+    r"(?: from|:)? ?(?:" + _BUS + r")?)"
 )
-_FIRST_ERROR = re.compile(r"\[ ?\d+\] (\S+) +\(First\)")
-_HUNG = re.compile(r"INFO: task (.{1,64}):(\d{1,10}) blocked for more than \d+ seconds")
-_LOCKUP = re.compile(r"watchdog: BUG: soft lockup - CPU#\d+ stuck for \d+s! \[(.{1,64}):(\d{1,10})\]")
-_OOM = re.compile(r"(Memory cgroup out|Out) of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)")
-_OF_DRIVER = re.compile(r"\[nvidia(?:_\w+)?\]|\bnvidia|\bnv_")
-_CARD = re.compile(r"(?:mlx5_core|bnxt_en|ice|irdma) " + _BUS + r"(?: \w+)?: (.*)", re.DOTALL)
+_FIRST_ERROR = r"\[ ?\d+\] (\S+) +\(First\)"
+_HUNG = r"INFO: task (.{1,64}):(\d{1,10}) blocked for more than \d+ seconds"
+_LOCKUP = r"watchdog: BUG: soft lockup - CPU#\d+ stuck for \d+s! \[(.{1,64}):(\d{1,10})\]"
+_OOM = r"(Memory cgroup out|Out) of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)"
+_OF_DRIVER = r"\[nvidia(?:_\w+)?\]|\bnvidia|\bnv_"
+_CARD = r"(?s)(?:mlx5_core|bnxt_en|ice|irdma) " + _BUS + r"(?: \w+)?: (.*)"
 _CARD_FAILS = (
     "Will cause a leak",
     "health compromised",
     "firmware internal error",
     "insufficient power",
 )
-_TRANSMIT = re.compile(r"NETDEV WATCHDOG: (?:CPU: \d+: )?(\S+) \((\w+)\): transmit queue \d+ timed out")
+_TRANSMIT = r"NETDEV WATCHDOG: (?:CPU: \d+: )?(\S+) \((\w+)\): transmit queue \d+ timed out"
 
 
 class Sighting(NamedTuple):
@@ -101,7 +100,7 @@ def is_boot(message: str) -> bool:
 
 def named_gpu(message: str) -> Optional[Tuple[str, str]]:
     """PCI address and UUID of a GPU that the driver names by both."""
-    found = _NAMED.match(message)
+    found = re.match(_NAMED, message)
     return (address(found.group(1), found.group(2)), found.group(3)) if found else None
 
 
@@ -112,13 +111,13 @@ def address(bus: str, function: Optional[str]) -> str:
 
 
 def _xid(told: Message) -> Optional[Sighting]:
-    found = _XID.match(told.text)
+    found = re.match(_XID, told.text)
     if found is None:
         return None
     bus, function, number, rest = found.groups()
-    process = _PROCESS.match(rest)
-    action = _ACTION.search(rest) if number == "154" else None
-    severity = _SEVERITY.search(rest) if 144 <= int(number) <= 150 else None
+    process = re.match(_PROCESS, rest)
+    action = re.search(_ACTION, rest) if number == "154" else None
+    severity = re.search(_SEVERITY, rest) if 144 <= int(number) <= 150 else None
     return Sighting(
         "xid",
         address(bus, function),
@@ -141,20 +140,20 @@ def _severity(word: str) -> str:
 
 def _off_the_bus(told: Message) -> Optional[Sighting]:
     """Also where it takes three lines, of which the first has the address."""
-    wrapped = _WRAPPED.match(told.text)
+    wrapped = re.match(_WRAPPED, told.text)
     if wrapped:
         rest = [line for line in told.after[:2] if line.startswith("NVRM: ")]
         text = " ".join([told.text, *(line[len("NVRM: ") :] for line in rest)])
-        lost = any(_OFF_THE_BUS.match(line) for line in rest)
+        lost = any(re.match(_OFF_THE_BUS, line) for line in rest)
         return Sighting("xid", address(*wrapped.groups()), 79, text=text, echo=True) if lost else None
-    if not _OFF_THE_BUS.match(told.text):
+    if not re.match(_OFF_THE_BUS, told.text):
         return None
-    found = _ADDRESS.search(told.text)
+    found = re.search(_ADDRESS, told.text)
     return Sighting("xid", address(*found.groups()), 79, echo=True) if found else None
 
 
 def _adapter(told: Message) -> Optional[Sighting]:
-    found = _ADAPTER.match(told.text)
+    found = re.match(_ADAPTER, told.text)
     if found is None:
         return None
     return Sighting("adapter-init", address(*found.groups()) if found.group(1) else None)
@@ -165,15 +164,15 @@ def _mismatch(told: Message) -> Optional[Sighting]:
 
 
 def _sxid(told: Message) -> Optional[Sighting]:
-    found = _SXID.match(told.text)
-    if found is None or _MORE_OF_SXID.match(found.group(5)):
+    found = re.match(_SXID, told.text)
+    if found is None or re.match(_MORE_OF_SXID, found.group(5)):
         return None
     bus, function, number, severity, _ = found.groups()
     return Sighting("sxid", address(bus, function), int(number), _severity(severity) if severity else None)
 
 
 def _aer(told: Message) -> Optional[Sighting]:
-    found = _AER.match(told.text)
+    found = re.match(_AER, told.text) if "AER: " in told.text or "PCIe Bus Error: " in told.text else None
     if found is None:
         return None
     _, bus, function, severity, fatal, announced, its_fatal, of_bus, of_function = found.groups()
@@ -181,29 +180,29 @@ def _aer(told: Message) -> Optional[Sighting]:
         bus, function = of_bus, of_function
     word = (severity or announced).lower()
     grave = "corrected" if word.startswith("correct") else _severity(fatal or its_fatal or "Fatal")
-    first = next((_FIRST_ERROR.search(line) for line in told.after[:3] if _FIRST_ERROR.search(line)), None)
+    first = next((re.search(_FIRST_ERROR, line) for line in told.after[:3] if re.search(_FIRST_ERROR, line)), None)
     return Sighting(
         "aer", address(bus, function), severity=grave, detail=first.group(1) if first else None, echo=bool(announced)
     )
 
 
 def _hung(told: Message) -> Optional[Sighting]:
-    found = _HUNG.match(told.text)
+    found = re.match(_HUNG, told.text)
     if found is None:
         return None
     name, pid = found.groups()
-    stack = told.after[: next((place for place, line in enumerate(told.after) if _HUNG.match(line)), len(told.after))]
-    of_driver = _OF_DRIVER.search(name) or any(_OF_DRIVER.search(line) for line in stack)
+    end = next((place for place, line in enumerate(told.after) if re.match(_HUNG, line)), None)
+    of_driver = re.search(_OF_DRIVER, name) or any(re.search(_OF_DRIVER, line) for line in told.after[:end])
     return Sighting("hung-task", process=name, pid=int(pid), detail="nvidia" if of_driver else None)
 
 
 def _lockup(told: Message) -> Optional[Sighting]:
-    found = _LOCKUP.match(told.text)
+    found = re.match(_LOCKUP, told.text)
     return Sighting("soft-lockup", process=found.group(1), pid=int(found.group(2))) if found else None
 
 
 def _oom(told: Message) -> Optional[Sighting]:
-    found = _OOM.match(told.text)
+    found = re.match(_OOM, told.text)
     if found is None:
         return None
     scope = "cgroup" if found.group(1).startswith("Memory") else None
@@ -211,14 +210,14 @@ def _oom(told: Message) -> Optional[Sighting]:
 
 
 def _card(told: Message) -> Optional[Sighting]:
-    found = _CARD.match(told.text)
+    found = re.match(_CARD, told.text)
     if found is None or not any(words in found.group(3) for words in _CARD_FAILS):
         return None
     return Sighting("nic-firmware", address(found.group(1), found.group(2)))
 
 
 def _transmit(told: Message) -> Optional[Sighting]:
-    found = _TRANSMIT.match(told.text)
+    found = re.match(_TRANSMIT, told.text)
     return Sighting("nic-timeout", detail=found.group(1)) if found else None
 
 
@@ -226,7 +225,7 @@ def _peermem(told: Message) -> Optional[Sighting]:
     return Sighting("peermem") if "ERROR detected invalid context" in told.text else None
 
 
-_READERS: Tuple[Tuple[str, Callable[[Message], Optional[Sighting]]], ...] = (
+_READERS: Tuple[Tuple[Union[str, Tuple[str, ...]], Callable[[Message], Optional[Sighting]]], ...] = (
     ("NVRM: Xid ", _xid),
     ("NVRM: ", _off_the_bus),
     ("NVRM: ", _adapter),
@@ -235,10 +234,9 @@ _READERS: Tuple[Tuple[str, Callable[[Message], Optional[Sighting]]], ...] = (
     ("INFO: task ", _hung),
     ("watchdog: BUG: soft lockup", _lockup),
     ("NETDEV WATCHDOG: ", _transmit),
-    ("nvidia-peermem ", _peermem),
-    ("nvidia_peermem ", _peermem),
-    ("", _oom),
-    ("", _card),
+    (("nvidia-peermem ", "nvidia_peermem "), _peermem),
+    (("Out of memory: Kill", "Memory cgroup out of memory: Kill"), _oom),
+    (("mlx5_core ", "bnxt_en ", "ice ", "irdma "), _card),
     ("", _aer),
 )
 """By what the message begins with."""
