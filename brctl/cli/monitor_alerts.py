@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import getpass
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -191,6 +190,8 @@ def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: 
     if not fnmatch.filter(known, rule):
         raise CommandError(f"no alert is called {rule}", nearest_or(rule, known, "see `brctl monitor alerts list`"))
     labels = _labels([each for each in matchers if "=" in each], config, fnmatch.filter(known, rule))
+    import getpass  # of no use to the others
+
     return Silence(new_id(), now + length_s, rule, tuple(nodes), labels, comment.strip(), getpass.getuser())
 
 

@@ -14,7 +14,7 @@ from .regular import open_regular
 
 Texts = Dict[str, Optional[str]]
 
-_FRESH_S = 0.001
+_FRESH_S = 0.005
 """How late the write of another process may be seen."""
 
 

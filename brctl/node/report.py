@@ -216,7 +216,7 @@ class NodeError(NamedTuple):
     hint: Optional[str] = None
 
 
-class State(Enum):
+class State(str, Enum):  # text too: a tick may have a thousand, and JSON takes them as they are
     """Of a Sample. A value that is not measured is absent: never 0, never an old one."""
 
     MEASURED = "measured"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,6 +108,9 @@ class Rows:
     """CSV: a row a sample, labels as `gpu=0;uuid=GPU-...`."""
 
     def __init__(self) -> None:
+        import csv  # of no use to the others
+        import io
+
         self._text = io.StringIO()
         self._writer = csv.writer(self._text, lineterminator="\n")
 

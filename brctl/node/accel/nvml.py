@@ -218,6 +218,7 @@ class NvmlGpu:
         if (name,) in self._calls.refused:
             return None
         found: List[GpuLink] = []
+        version: Optional[str] = None
         for link in range(_NVLINK_MAX_LINKS):
             try:
                 active = bool(self._calls.call(name, link))
@@ -229,8 +230,9 @@ class NvmlGpu:
                     continue  # a part without links, or with fewer than its chip has
                 self._calls.settle((name,), error)
                 return None  # fewer links than there are would be no truth
-            version = nvlink_version(self._read("nvmlDeviceGetNvLinkVersion", link)) if active else None
-            found.append(GpuLink(link, active, version))
+            if active and version is None:  # those of one GPU are of one kind
+                version = nvlink_version(self._read("nvmlDeviceGetNvLinkVersion", link))
+            found.append(GpuLink(link, active, version if active else None))
         self._calls.failed.pop((name,), None)
         if not found:
             self._calls.refused.add((name,))

@@ -195,7 +195,7 @@ class Tree:
     def _make_folder(self, folder: str, path: str) -> None:
         if folder in self._folders:
             return
-        if any(folder in others for others in (self._texts, self._links, self._errors, self._hung)):
+        if folder in self._texts or folder in self._links or folder in self._errors or folder in self._hung:
             raise InvalidMachineError("files: {}: {} is no folder".format(path, folder))
         self._folders[folder] = []
         self._add_to_folder(folder, path)
