@@ -2,6 +2,7 @@
 process sees the same ones. What stands at 0 bytes is not in use and stays so. Its GPUs work by nvml_load.py."""
 
 import re
+from functools import lru_cache
 from typing import Callable, Dict, Match, Optional, Tuple
 
 SEED = 7
@@ -44,13 +45,20 @@ def grown(path: str, text_of: Callable[[str], Optional[str]], seconds: float) ->
     if path in _GROWING:
         text, (pattern, rates) = text_of(path), _GROWING[path]
         return None if text is None else pattern.sub(lambda match: _added(match, rates, seconds), text)
-    port = _PORT.match(path)
-    if port is None or port.group(2) not in _GROWING_RDMA:
+    port, counter = _of_port(path)
+    if counter not in _GROWING_RDMA:
         return None
     text = text_of(path)
-    if text is None or (text_of(port.group(1) + "counters/port_xmit_data") or "0\n") == "0\n":
+    if text is None or (text_of(port + "counters/port_xmit_data") or "0\n") == "0\n":
         return None  # no link, no traffic
-    return "{}\n".format(_number(text, _GROWING_RDMA[port.group(2)], seconds))
+    return "{}\n".format(_number(text, _GROWING_RDMA[counter], seconds))
+
+
+@lru_cache(maxsize=None)
+def _of_port(path: str) -> Tuple[str, str]:
+    """The folder of an RDMA port and the counter of it that a path is; each is read in every tick."""
+    found = _PORT.match(path)
+    return (found.group(1), found.group(2)) if found else (path, "")
 
 
 def _number(text: str, rate: Optional[float], seconds: float) -> int:

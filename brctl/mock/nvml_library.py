@@ -27,6 +27,8 @@ from .nvml_load import fever, load, working
 from .nvml_setters import SETTABLE, SETTERS, Settings, hold_clocks, with_settings
 from .nvml_words import STRINGS
 
+_MEASURED_S = 0.02
+"""How often a GPU that works measures itself anew, as boards do; to work that out takes longer than all else here."""
 _FIRST_HANDLE, _HANDLE_STEP = 0x10000, 0x100
 """Handles are addresses that nobody follows. A GPU's is followed by those of its MIG devices."""
 
@@ -224,6 +226,8 @@ class _Gpu:
         self.handle = _FIRST_HANDLE + _HANDLE_STEP * index
         self.errors = Errors(self._given.get("errors") or {}, index + 1000 * (self._seed or 0))
         self.values: Values = self._given
+        self._measured: Tuple[float, Values, int, Values] = (-1.0, {}, 0, {})
+        """At which step of time, of what, after how many changes; and the values."""
         self.recall()
 
     @property
@@ -242,19 +246,26 @@ class _Gpu:
 
     def now(self) -> Values:
         """Its values at this moment."""
-        feverish = bool(self.values.get("fever_s"))
-        still = self._seed is None and not self._begun and not feverish
+        still = self._seed is None and not self._begun and not self.values.get("fever_s")
         if still and self.values.get("locked_clocks_mhz") is None:
             return self.values
-        time_s, values = time.monotonic(), dict(self.values)
-        if feverish:
+        step = time.monotonic() // _MEASURED_S
+        measured, of, begun, values = self._measured
+        if measured != step or of is not self.values or begun != len(self._begun):
+            values = self._measure(step * _MEASURED_S)
+            self._measured = (step, self.values, len(self._begun), values)
+        return values
+
+    def _measure(self, time_s: float) -> Values:
+        values = dict(self.values)
+        if self.values.get("fever_s"):
             values.update(fever(values, self._seed or 0, time_s - self._loaded_s))
         elif self._seed is not None:
             values.update(working(values, load(self._seed, self.values["index"], time_s), time_s))
         for change, since_s in self._begun:
             values.update(change.values)
             for key, rate in change.per_second.items():
-                values[key] = (values.get(key) or 0) + int(rate * (time_s - since_s))
+                values[key] = (values.get(key) or 0) + int(rate * max(0.0, time_s - since_s))
         hold_clocks(values)
         return values
 

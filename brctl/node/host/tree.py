@@ -70,7 +70,7 @@ class Tree:
         self._nothing: Set[str] = set()
         self._listed: Dict[str, Tuple[str, ...]] = {}
         self._folders: Dict[str, List[str]] = {"": []}
-        self._resolved: Dict[str, str] = {"": ""}
+        self._resolved: Dict[str, str] = {}
         for path, entry in files.items():
             if not (type(entry) is str and self._add_text(path, entry)):
                 self._add(path, entry)
@@ -86,7 +86,7 @@ class Tree:
         `verb` is the call, and `asked` what it was about, where that is not the path itself.
         """
         parent, _, name = path.rstrip("/").rpartition("/")
-        there = self._resolved.get(parent)
+        there = self._resolved.get(parent) if parent else ""
         if there is not None and name not in _NO_NAMES and there + "/" + name not in self._ways:  # most are not
             return there + "/" + name
         asked = asked or path
@@ -105,10 +105,10 @@ class Tree:
     def _folder(self, path: str, lead: Callable[[str, str], str]) -> str:
         """Likewise of a folder; each on the way to it is remembered."""
         known, names = path, []
-        while known not in self._resolved:
+        while known and known not in self._resolved:
             known, _, name = known.rpartition("/")
             names.append(name)
-        there = self._resolved[known]
+        there = self._resolved.get(known, "")
         while names:
             name = names.pop()
             known, there = known + "/" + name, lead(name, there)
