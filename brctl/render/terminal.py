@@ -128,6 +128,8 @@ class Terminal:
         ready: list[Text] = []
         for line in lines:
             line.rstrip()
+            if not line.spans:  # rich's `render` knows of no other styles
+                line.stylize(line.style)
             ready += self._wrap(line, self.console.width) if line.cell_len > self.console.width else [line]
         if ready:
             self._begun = True

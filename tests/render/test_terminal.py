@@ -43,6 +43,16 @@ def test_markup_is_text() -> None:
     assert screen.text == "[red]NIC[/red] :warning:\n[link=http://x]x[/link]\n[b]A[/b]\n[bold]b"
 
 
+def test_a_line_of_one_style_has_it() -> None:
+    """rich's `Text.render` leaves out what is not a span; a mock's warning was plain."""
+    screen = Screen(40)
+    screen.console = Console(file=io.StringIO(), width=40, force_terminal=True, color_system="standard")
+    screen.line(Text("mock machine", style="yellow"))
+    screen.line(Text("under it", style="dim"), indent=2)
+    screen.line("plain")
+    assert screen.text == "\x1b[33mmock machine\x1b[0m\n  \x1b[2munder it\x1b[0m\nplain"
+
+
 @pytest.mark.parametrize(("given", "width"), [("", 40), ("60", 60), ("wide", 40)])
 def test_a_dumb_terminal_is_as_wide_as_it_says(monkeypatch: pytest.MonkeyPatch, given: str, width: int) -> None:
     """A width that the terminal has not breaks every line of a table in two."""
