@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ..fleet.balance import balance, stragglers
@@ -76,24 +76,23 @@ class Lines:
     def _samples(self, report: Report) -> list[str]:
         before = self._texts.get(report.node, {})
         self._texts[report.node] = now = {}
-        names: dict[str, tuple[str, ...]] = {}
+        names = {one.name: one.labels for one in report.series}
         texts = []
+        tail, of = "", None
         for sample in report.samples:
             key = id(sample)
             known = before.get(key)
             if known is None or known[0] is not sample:
-                names = names or {one.name: one.labels for one in report.series}
-                known = sample, self._text(sample, names)
+                series, labels, value, state, at = sample
+                head = self._heads.get((series, labels))
+                if head is None:
+                    head = self._heads[series, labels] = _head(series, names.get(series, ()), labels)
+                if of != (state, at):  # most are as the one before
+                    of, tail = (state, at), f',"state":"{state.value}","at":{at:.3f}}}'
+                known = sample, f"{head}{'null' if value is None else repr(value)}{tail}"
             now[key] = known
             texts.append(known[1])
         return texts
-
-    def _text(self, sample: Sample, names: Mapping[str, tuple[str, ...]]) -> str:
-        series, labels, value, state, at = sample
-        head = self._heads.get((series, labels))
-        if head is None:
-            head = self._heads[series, labels] = _head(series, names.get(series, ()), labels)
-        return f'{head}{"null" if value is None else repr(value)},"state":"{state.value}","at":{at:.3f}}}'
 
 
 def _head(series: str, names: Sequence[str], labels: Sequence[str]) -> str:

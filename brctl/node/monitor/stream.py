@@ -17,9 +17,9 @@ admin side follows, and believes nothing that it cannot check.
 """
 
 import json
-from itertools import chain
+from itertools import chain, repeat
 from math import isfinite
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..alert_facts import ActionRecord
 from ..codec import InvalidReportError, decode, encode, sound
@@ -152,6 +152,7 @@ class _Block:
         self.slots = slots
         self.samples: Tuple[Sample, ...] = ()
         self.state = State.MEASURED
+        self._names, self._labels = tuple(name for name, _ in slots), tuple(labels for _, labels in slots)
         self._values: List[Optional[float]] = [None] * len(slots)
 
     def set(self, state: State, at: float, steps: Sequence[int], values: Sequence[Optional[float]]) -> None:
@@ -162,10 +163,10 @@ class _Block:
             place += step
             self._values[place] = value
         self.state = state
-        self.samples = tuple(
-            Sample(name, labels, value, State.UNSUPPORTED if value is None and state is State.MEASURED else state, at)
-            for (name, labels), value in zip(self.slots, self._values)
-        )
+        states: Iterable[State] = repeat(state)
+        if state is State.MEASURED and None in self._values:
+            states = [State.UNSUPPORTED if value is None else state for value in self._values]
+        self.samples = tuple(map(Sample, self._names, self._labels, self._values, states, repeat(at)))
 
 
 class Follower:
