@@ -19,12 +19,14 @@ _PROCESSES = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 _SOCKETS = ("socket.connect", "socket.bind")
 _FILES = ("open", "os.listdir", "os.scandir")
 _KERNEL = ("/proc", "/sys")
+_OWN = "/proc/self/fd"
+"""What a child closes of it says nothing of the machine."""
 _forbidden: Set[str] = set()
 
 
 def _is_kernel(path: Any) -> bool:
     name = os.fsdecode(path) if isinstance(path, (str, bytes)) else ""
-    return name in _KERNEL or name.startswith(tuple(folder + "/" for folder in _KERNEL))
+    return name != _OWN and (name in _KERNEL or name.startswith(tuple(folder + "/" for folder in _KERNEL)))
 
 
 def _watch(event: str, arguments: Tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The agent of a mocked machine: the same agent, handed another Host."""
+"""The agent of a mocked node, one of many: the same agent, handed another Host."""
 
 import sys
 

@@ -95,7 +95,7 @@ def real(files: Mapping[str, Any], path: str) -> str:
         return target if isinstance(target, str) else None
 
     try:
-        return follow(path, path, link_at, maybe=files)
+        return follow(path, path, link_at)
     except OSError:  # links in a circle
         return path
 

@@ -76,9 +76,6 @@ class HarmedFiles:
     def write(self, path: str, text: Optional[str]) -> None:
         self._overlay.write(path, text)
 
-    def removed(self, path: str) -> bool:
-        return self._overlay.removed(path)
-
     def changed(self) -> Mapping[str, Optional[str]]:
         return self._overlay.changed()
 

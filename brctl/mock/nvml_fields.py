@@ -9,14 +9,14 @@ from .nvml_words import RECOVERY_ACTIONS
 
 _POISON = b"\xa5" * 8
 """What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
-_Kind = Tuple[Struct, int]
-"""How a value stands in the union, and its nvmlValueType_t."""
-_UINT, _ULONGLONG, _INT = (Struct("I"), 1), (Struct("Q"), 3), (Struct("i"), 5)
+_Kind = Tuple[int, int]
+"""The bytes of a value, and its nvmlValueType_t."""
+_UINT, _ULONGLONG, _INT = (4, 1), (8, 3), (4, 5)
 # nvmlFieldValue_t: id and scope, time and latency, type and return code, union. By ctypes each takes ten times as long.
 _SIZE = 40
-_ASKED = Struct("II")
-_TYPE, _CODE, _UNION = 24, 28, 32
-_NUMBER, _FILL = Struct("I"), Struct("8s")
+_ASKED, _TYPE, _REST = Struct("II"), Struct("I"), Struct("I8s")
+_TYPE_AT, _REST_AT = 24, 28
+_MODULUS = 1 << 64
 
 _Field = Tuple[str, _Kind]
 _FIELDS: Dict[int, _Field] = {
@@ -76,17 +76,16 @@ def link_is_up(gpu: Values, link: int) -> bool:
 def field_values(gpu: Values, count: Any, array: Any) -> None:
     """Succeeds as a whole; each field has its own return code."""
     fields = (c_char * sizeof(array._obj)).from_buffer(array._obj)
-    for place in range(0, plain(count) * _SIZE, _SIZE):
-        _FILL.pack_into(fields, place + _UNION, _POISON)
-        code = SUCCESS
+    for place in range(0, min(plain(count) * _SIZE, len(fields)), _SIZE):
+        code, union = SUCCESS, _POISON
         try:
-            value, (form, kind) = _value(gpu, *_ASKED.unpack_from(fields, place))
+            value, (size, kind) = _value(gpu, *_ASKED.unpack_from(fields, place))
         except RefusedError as refused:
             code = refused.code
         else:
-            _NUMBER.pack_into(fields, place + _TYPE, kind)
-            form.pack_into(fields, place + _UNION, value)
-        _NUMBER.pack_into(fields, place + _CODE, code)
+            _TYPE.pack_into(fields, place + _TYPE_AT, kind)
+            union = (int(value) % _MODULUS).to_bytes(8, "little")[:size] + _POISON[size:]  # wraps, as C does
+        _REST.pack_into(fields, place + _REST_AT, code, union)
 
 
 def _value(gpu: Values, number: int, scope: int) -> Tuple[int, _Kind]:

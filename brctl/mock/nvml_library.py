@@ -259,7 +259,7 @@ class _Gpu:
     def _measure(self, time_s: float) -> Values:
         values = dict(self.values)
         if self.values.get("fever_s"):
-            values.update(fever(values, self._seed or 0, time_s - self._loaded_s))
+            values.update(fever(values, self._seed or 0, max(0.0, time_s - self._loaded_s)))
         elif self._seed is not None:
             values.update(working(values, load(self._seed, self.values["index"], time_s), time_s))
         for change, since_s in self._begun:

@@ -48,10 +48,6 @@ class Overlay:
         self._look()
         return self._texts.get(path)
 
-    def removed(self, path: str) -> bool:
-        """Whether it was, as of what was last read."""
-        return path in self._texts and self._texts[path] is None
-
     def write(self, path: str, text: Optional[str]) -> None:
         """None: it is removed. Returns when that is on disk. Raises MockError, OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -72,6 +68,7 @@ class Overlay:
         """Raises BusyError when it is entered, OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         with files.lock(os.path.join(self._folder, "{}.{}".format(self._name, os.path.basename(path))), holder):
+            self._looked_s = 0.0  # what the last holder wrote is seen
             yield
 
     def _look(self) -> None:

@@ -43,12 +43,14 @@ def dumps(value: Any) -> str:
 
 
 def wire(value: Any) -> bytes:
-    """As `dumps`, but a NamedTuple is an array: half the bytes and a tenth of the time, between two of one version."""
+    """As `dumps`, but a NamedTuple is an array: half the bytes and an eighth of the time, for two of one version."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_value_of).encode("ascii")
 
 
-def _value_of(member: Enum) -> Any:
-    return member.value
+def _value_of(member: Any) -> Any:
+    if isinstance(member, Enum):
+        return member.value
+    raise TypeError("{!r} is no value".format(member))
 
 
 def loads(kind: Type[N], text: Union[str, bytes]) -> N:
@@ -131,7 +133,8 @@ def _object_decoder(kind: Any) -> Callable[[Any], Any]:
         if not (needed <= plain.keys() <= fields.keys()):
             missing = [name for name in fields if name in needed - set(plain)]
             raise _MisfitError("unknown {}, missing {}".format(sorted(set(plain) - set(fields)), missing))
-        return kind(**dict(zip(plain, _each({name: fields[name] for name in plain}, list(plain.values())))))
+        values = _each({name: fields[name] for name in plain}, list(plain.values()))
+        return kind(**dict(zip(plain, values)))
 
     return decode_object
 

@@ -2,7 +2,7 @@
 
 A frame is one header line and the payload: `\\x1ebrctl1 ID LENGTH CRC32\\n` + LENGTH bytes, which are deflated unless
 there are none. What stands before a frame (a login banner, a warning of some library) is noise and skipped; a frame
-that noise got into is an error. (A SHA-256 would tell no more of noise, and loads OpenSSL: 3 ms of every start.)
+that noise got into is an error. (A SHA-256 would tell no more of noise, and loads OpenSSL: 3 ms of a local start.)
 """
 
 import zlib

@@ -7,8 +7,7 @@ import pytest
 
 from brctl.fleet import launch, ssh_config
 from brctl.fleet.bundle import Bundle
-from brctl.fleet.launch import BOOTSTRAP, Launcher
-from brctl.fleet.local import agent_command
+from brctl.fleet.launch import BOOTSTRAP, Launcher, agent_command
 from brctl.fleet.transport import Transport
 from brctl.node.codec import loads
 from brctl.node.frame import Unpacker

@@ -1,6 +1,7 @@
 import importlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -139,3 +140,103 @@ def test_it_keeps_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.read(seen, 1) == b""
     os.close(seen)
     assert error.message == "the agent ended without an answer: [] [] True"
+
+
+def _serve_late(_: object) -> None:
+    while True:  # as in a driver: a fork of ours, and not another program
+        time.sleep(1)
+
+
+def test_a_fork_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_serve", _serve_late)
+    with LocalAgent() as agent:
+        assert [error.kind for error in agent.ask(SHOW, 0.2).errors] == ["timeout"]
+        pid = agent._pid
+    os.waitpid(pid, 0)
+    assert not _alive(pid)
+
+
+def test_one_that_has_no_session_yet_is_killed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy host lets it wait, and a wrong config ends us at once."""
+    monkeypatch.setattr(os, "setsid", lambda: time.sleep(60))
+    with LocalAgent() as agent:
+        pid = agent._pid
+    os.waitpid(pid, 0)
+    assert not _alive(pid)
+
+
+def test_a_caller_that_ignores_its_children() -> None:
+    """Daemons of plugins do: the kernel then takes what has ended, and `waitpid` knows of no child."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with LocalAgent(load("cpu-only")) as agent:
+            assert agent.ask(SHOW, 30).errors == ()
+            pid = agent._pid
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert not _alive(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    """`pkill -INT brctl` means both: what it writes comes to its end."""
+    monkeypatch.setattr("brctl.node.agent._end_writes", lambda: os.write(2, b"all is written"))
+    with LocalAgent(load("cpu-only")) as agent:
+        agent.ask(SHOW, 30)
+        os.kill(agent._pid, number)
+        (error,) = agent.ask(SHOW, 30).errors
+    assert error.message == "the agent ended without an answer: all is written"
+
+
+def test_what_a_signal_does_here_it_does_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def handle(*_: object) -> None:
+        with log.open("a") as file:
+            file.write("x")
+
+    fork, before = os.fork, signal.signal(signal.SIGUSR1, handle)
+
+    def interrupted() -> int:
+        pid = fork()
+        os.kill(os.getpid(), signal.SIGUSR1)  # in both
+        return pid
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    try:
+        with LocalAgent(load("cpu-only")) as agent:
+            died = agent.ask(SHOW, 30).errors
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert [error.kind for error in died] == ["agent-died"], "of the child it is the end, as of any process"
+    assert log.read_text() == "x"
+
+
+_THREADS = """
+import os, sys, threading
+from brctl.__main__ import main
+def fork():
+    os.write(2, b"%d" % threading.active_count())
+    os._exit(0)
+os.fork = fork
+sys.argv = ["brctl", "--mock", "dgx-h100", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("node-manager", "show"),
+        ("node-manager", "check", "-w", "gpu001"),
+        ("diagnose", "run"),
+        ("monitor",),
+        ("monitor", "--for", "1s", "-o", "prometheus", "--listen", "127.0.0.1:0"),
+        ("tune", "plan"),
+    ],
+)
+def test_there_is_one_thread_when_it_is_forked(argv: tuple[str, ...], tmp_path: Path) -> None:
+    """A fork has no other thread, but each lock as it was held."""
+    command = [sys.executable, "-c", _THREADS, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
+    assert done.stderr == "1"

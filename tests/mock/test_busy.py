@@ -55,3 +55,27 @@ def test_a_machine_without_counters_has_nothing_to_work_with(tmp_path: Any) -> N
     file = tmp_path / "m.json"
     file.write_text('{"name": "m", "recorded": false, "sources": [], "files": {}}')
     assert idle_faults(f"{file}+busy") == ("busy has nothing to act on: m has no /proc/net/dev",)
+
+
+def test_a_gpu_measures_itself_every_20_ms(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.01]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    machine = load("dgx-h100+busy+gpu0-fever")
+    machine.accelerators()
+    import pynvml
+
+    pynvml.nvmlInit()
+    first, other = (pynvml.nvmlDeviceGetHandleByIndex(index) for index in (0, 1))
+
+    def energy(handle: Any) -> int:
+        return int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
+
+    sent = [field.value.ullVal for field in pynvml.nvmlDeviceGetFieldValues(first, [197, 198])]
+    assert all(number < 1 << 63 for number in sent), "no counter stands below where it began"
+    before = energy(other)
+    clock[0] += 0.005
+    assert energy(other) == before
+    clock[0] += 0.02
+    assert energy(other) > before
+    pynvml.nvmlDeviceSetPowerManagementLimit(other, 500_000)
+    assert pynvml.nvmlDeviceGetPowerManagementLimit(other) == 500_000

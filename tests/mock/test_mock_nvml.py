@@ -362,3 +362,9 @@ def test_numbers_are_those_of_nvml_h() -> None:
     assert nvml_words.VIRTUALIZATION_MODES.index("host-vsga") == pynvml.NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA
     assert nvml_words.FABRIC_STATES.index("completed") == pynvml.NVML_GPU_FABRIC_STATE_COMPLETED
     assert pynvml.nvmlEventTypeXidCriticalError == nvml_events.XID_CRITICAL
+
+
+def test_a_number_that_does_not_fit_wraps_as_in_c(dgx_h100_nvml: Nvml, start: Start) -> None:
+    dgx_h100_nvml["gpus"][0]["pcie_replay_counter"] = (1 << 33) + 5
+    (replays,) = pynvml.nvmlDeviceGetFieldValues(start(dgx_h100_nvml)[0], [94])
+    assert (replays.nvmlReturn, replays.value.uiVal) == (0, 5)

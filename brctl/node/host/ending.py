@@ -6,8 +6,10 @@ from typing import Any
 
 
 def in_order() -> None:
-    """SIGTERM ends it as the end of its stdin does: what is being written comes to its end first."""
-    signal.signal(signal.SIGTERM, _leave)
+    """SIGTERM and SIGINT end it as the end of its stdin does: what is being written comes to its end first."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
 
 
 def _leave(number: int, _: Any) -> None:

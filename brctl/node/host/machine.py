@@ -55,9 +55,6 @@ class Overlay(Protocol):
     def write(self, path: str, text: Optional[str]) -> None:
         """None: it is removed."""
 
-    def removed(self, path: str) -> bool:
-        """Whether it was, as of what was last read."""
-
     def changed(self) -> Mapping[str, Optional[str]]:
         """All that was written, by path; None for what was removed."""
 
@@ -169,7 +166,7 @@ class Machine:
     def _text(self, path: str) -> Optional[str]:
         real = self._tree.reach(path, "read")
         written = self._overlay.read(real) if self._overlay else None
-        if written is None and self._overlay and self._overlay.removed(real):
+        if written is None and self._overlay and self._overlay.changed().get(real, "") is None:
             return None
         return self._tree.text(real, path) if written is None else written
 

@@ -2,12 +2,12 @@
 
 import errno
 import os
-from typing import Any, Callable, Container, Dict, List, Mapping, Optional, Set, Tuple, cast
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple, cast
 
 from ..deadline import HungError
 
 LINK_LIMIT = 40
-"""Links in one path; Linux gives up at the same number (MAXSYMLINKS)."""
+"""Links one behind the other; Linux gives up at the same number (MAXSYMLINKS), of a whole path."""
 
 _NO_NAMES = frozenset(("", ".", ".."))
 _FORMS = 'a text, {"link": TARGET}, {"names": [NAME, ...]}, {"errno": NAME}, {"hung": SECONDS} or null'
@@ -24,16 +24,10 @@ class InvalidMachineError(ValueError):
     """The JSON is no machine; the message names the place."""
 
 
-def follow(
-    way: str,
-    path: str,
-    link_at: Callable[[str], Optional[str]],
-    start: str = "",
-    maybe: Optional[Container[str]] = None,
-) -> str:
+def follow(way: str, path: str, link_at: Callable[[str], Optional[str]], start: str = "") -> str:
     """Where `way`, a part of `path`, leads from the folder `start`, without links; the root is empty. Raises OSError.
 
-    `link_at` is asked where each entry on the way leads, of `maybe` only those, and gives None for what is no link.
+    `link_at` is asked where each entry on the way leads, and gives None for what is no link.
     """
     here, names, links = start, way.split("/")[::-1], 0
     while names:
@@ -41,10 +35,9 @@ def follow(
         if name in _NO_NAMES:
             here = here.rpartition("/")[0] if name == ".." else here
             continue
-        entry = here + "/" + name
-        target = link_at(entry) if maybe is None or entry in maybe else None
+        target = link_at(here + "/" + name)
         if target is None:
-            here = entry
+            here += "/" + name
             continue
         links += 1
         if links > LINK_LIMIT:
@@ -92,6 +85,8 @@ class Tree:
         asked = asked or path
 
         def link_at(entry: str) -> Optional[str]:
+            if entry not in self._ways:
+                return None
             if entry in self._errors:
                 raise os_error(self._errors[entry], asked)
             if entry in self._hung:
@@ -99,11 +94,11 @@ class Tree:
             return self._links.get(entry)
 
         if there is None:
-            there = self._folder(parent, lambda way, start: follow(way, asked, link_at, start, self._ways))
-        return follow(name, asked, link_at, there, self._ways)
+            there = self._folder(parent, asked, link_at)
+        return follow(name, asked, link_at, there)
 
-    def _folder(self, path: str, lead: Callable[[str, str], str]) -> str:
-        """Likewise of a folder; each on the way to it is remembered."""
+    def _folder(self, path: str, asked: str, link_at: Callable[[str], Optional[str]]) -> str:
+        """Where a folder is without links; each on the way to it is remembered."""
         known, names = path, []
         while known and known not in self._resolved:
             known, _, name = known.rpartition("/")
@@ -111,7 +106,7 @@ class Tree:
         there = self._resolved.get(known, "")
         while names:
             name = names.pop()
-            known, there = known + "/" + name, lead(name, there)
+            known, there = known + "/" + name, follow(name, asked, link_at, there)
             self._resolved[known] = there
         return there
 

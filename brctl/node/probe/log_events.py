@@ -11,7 +11,6 @@ from typing import Callable, NamedTuple, Optional, Tuple, Union
 from ..accel.nvml_words import recovery_action
 
 # Texts, which `re` compiles when they are first used: most logs have few of these messages, and all take 5 ms.
-# Texts, which `re` compiles when they are first used: most logs have few of these messages, and all take 5 ms.
 _BUS = r"([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.([0-7]))?"
 _XID = r"(?s)NVRM: Xid \((?:PCI:)?" + _BUS + r"(?: GPU-I:\d+)?\): (\d{1,5}),? ?(.*)"
 _SXID = r"(?s)nvidia-nvswitch\d+: SXid \(PCI:" + _BUS + r"\): (\d{1,5}), (?:(Fatal|Non-fatal), )?(.*)"
@@ -172,6 +171,7 @@ def _sxid(told: Message) -> Optional[Sighting]:
 
 
 def _aer(told: Message) -> Optional[Sighting]:
+    # All that is looked at has one of log_scan.NEEDLES; of AER it is one of these.
     found = re.match(_AER, told.text) if "AER: " in told.text or "PCIe Bus Error: " in told.text else None
     if found is None:
         return None

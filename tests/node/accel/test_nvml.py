@@ -324,3 +324,22 @@ def test_links_that_cannot_be_counted_are_not(
         assert [failure.kind for failure in board.failures] == ["error"]
     assert len(board.links() or ()) == 18
     assert board.failures == ()
+
+
+def test_links_have_one_version_and_it_is_asked_for_once(
+    dgx_h100_nvml: Plain, monkeypatch: pytest.MonkeyPatch, gpu: Board
+) -> None:
+    asked: List[int] = []
+
+    def version(_: Any, link: int) -> int:
+        asked.append(link)
+        if link < 2:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
+        return 6
+
+    dgx_h100_nvml["gpus"][0]["nvlinks_down"] = [0, 5]
+    board = gpu(dgx_h100_nvml)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkVersion", version)
+    links = board.links() or ()
+    assert asked == [1, 2], "of the first that is active and tells"
+    assert [link.version for link in links] == [None, None, "4.0", "4.0", "4.0", None, *["4.0"] * 12]

@@ -49,9 +49,6 @@ class Writes:
     def write(self, path: str, text: Optional[str]) -> None:
         self.texts[path] = text
 
-    def removed(self, path: str) -> bool:
-        return self.texts.get(path, "") is None
-
     def changed(self) -> Dict[str, Optional[str]]:
         return self.texts
 
@@ -377,3 +374,26 @@ def test_what_is_no_machine(wrong: Any, message: str) -> None:
     with pytest.raises(InvalidMachineError) as raised:
         Machine(wrong, "m", nothing)
     assert str(raised.value) == message
+
+
+def test_what_is_remembered_of_a_way_changes_nothing() -> None:
+    files = {
+        "/a/real/deep/file": "1",
+        "/a/link": {"link": "real"},
+        "/a/real/up": {"link": "../../b"},
+        "/b/file": "2",
+        "/a/bad": {"errno": "EACCES"},
+        "/a/slow": {"hung": 3.0},
+    }
+    host = Machine(plain(files=files, commands={}), "m", nothing)
+    for _ in range(2):
+        assert host.read("/a/link/deep/file") == "1"
+        assert host.read("/a/real/deep/../../link/deep/file") == "1"
+        assert host.read("/a/link/up/file") == "2"
+        assert host.read("/a/link/up/../a/real/deep/file") == "1"
+        assert host.read("/a/link/none/file") is None
+        with pytest.raises(PermissionError):
+            host.read("/a/bad/x/y")
+        with pytest.raises(HungError, match="read /a/slow/x"):
+            host.read("/a/slow/x")
+    assert host.listdir("/a/link/deep") == ("file",)

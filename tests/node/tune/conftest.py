@@ -26,9 +26,6 @@ class Writes:
     def write(self, path: str, text: Optional[str]) -> None:
         self.texts[path] = text
 
-    def removed(self, path: str) -> bool:
-        return self.texts.get(path, "") is None
-
     def changed(self) -> Dict[str, Optional[str]]:
         return self.texts
 
