@@ -26,6 +26,9 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the ca
     signal.signal(signal.SIGINT, _interrupt)  # at once: the imports take longest
 
 
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # daemons ignore it, and then no program's exit status is known
+
+
 def main(*group: str) -> None:
     """brctl"""
     global _inside

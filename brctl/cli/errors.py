@@ -48,7 +48,8 @@ def tell_lost(error: OSError) -> int:
     if isinstance(error.filename, str):
         tell(f"{error.filename}: {error.strerror}")
         return INCOMPLETE
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # no more files may be open
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     tell(f"standard output: {error.strerror}" if error.strerror else str(error))

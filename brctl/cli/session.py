@@ -71,7 +71,7 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     if given.nodes is None and not everywhere:
         plan(ctx, None, False, None)
         machine = _machine(mocked(given).of(given.as_node))
-        with LocalAgent(machine) as agent:
+        with _agent(machine) as agent:
             run = _configured(given, agent, opened(given), _hostname(given, machine))
             _tell_unconfigured(ctx, run)
             yield run
@@ -82,7 +82,7 @@ def session(ctx: typer.Context, everywhere: bool = False) -> Iterator[Session | 
     if len(many.targets) > 1 or first.node != many.here or many.plan.part:
         yield many
         return
-    with LocalAgent(_machine(first.mock)) as agent:
+    with _agent(_machine(first.mock)) as agent:
         yield Session(given, many.config, many.targets, many.fail_on, many.limits.answer_s, agent)
 
 
@@ -174,7 +174,7 @@ def ask(ctx: typer.Context, action: str) -> Report:
     if run and run.targets[0].node != run.here:
         return run.ask(action, lambda: None)[0]
     machine = _machine(mocked(given).of(run.here if run else given.as_node))
-    with LocalAgent(machine) as agent:
+    with _agent(machine) as agent:
         name = run.here if run else _here(given, None, _hostname(given, machine))
         return agent.ask(Request(name, action), _timeout(given, None))
 
@@ -206,6 +206,14 @@ def _machine(mock: str | None) -> HarmedMachine | None:
         return load(mock)
     except MockError as error:
         raise CommandError(str(error), error.hint) from None
+
+
+def _agent(machine: HarmedMachine | None) -> LocalAgent:
+    """Raises CommandError: this host has no room for it."""
+    try:
+        return LocalAgent(machine)
+    except OSError as error:
+        raise CommandError(f"cannot start an agent: {error.strerror}", code=INCOMPLETE) from None
 
 
 def _hostname(given: Common, machine: HarmedMachine | None) -> str:

@@ -85,20 +85,29 @@ def _close_from(first: int) -> None:
     return None
 
 
+def _pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for end in ends:
+        opened.callback(os.close, end)
+    return ends
+
+
 class LocalAgent:
     """Starts at once, so that it loads while the caller does other things; `ask` sends a request and waits."""
 
     def __init__(self, machine: Host | None = None) -> None:
-        """Of `machine`, a mocked one; None: of this host."""
-        (stdin, to_child), (self._stdout, stdout), (self._stderr, stderr) = (os.pipe() for _ in range(3))
-        # What signals do here the child must not do once more.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            self._pid = os.fork()
-            if not self._pid:
-                _be_the_agent(machine, (stdin, stdout, stderr), mask)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        """Of `machine`, a mocked one; None: of this host. Raises OSError: there is no room for one more."""
+        with contextlib.ExitStack() as opened:
+            (stdin, to_child), (self._stdout, stdout), (self._stderr, stderr) = (_pipe(opened) for _ in range(3))
+            # What signals do here the child must not do once more.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            try:
+                self._pid = os.fork()
+                if not self._pid:
+                    _be_the_agent(machine, (stdin, stdout, stderr), mask)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            opened.pop_all()
         for end in (stdin, stdout, stderr):
             os.close(end)
         self._stdin = os.fdopen(to_child, "wb", buffering=0)
@@ -118,17 +127,11 @@ class LocalAgent:
         os.close(self._stdout)
         os.close(self._stderr)
         end = time.monotonic() + self._grace_s
-        while not self._has_ended():
+        while not os.waitpid(self._pid, os.WNOHANG)[0]:
             if time.monotonic() > end:
                 return self._kill()
             time.sleep(_LOOK_S)
         return None
-
-    def _has_ended(self) -> bool:
-        try:
-            return os.waitpid(self._pid, os.WNOHANG)[0] != 0
-        except ChildProcessError:  # whoever started us ignores SIGCHLD, so the kernel has taken it
-            return True
 
     def _kill(self) -> None:
         try:

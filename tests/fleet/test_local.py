@@ -165,16 +165,15 @@ def test_one_that_has_no_session_yet_is_killed_too(monkeypatch: pytest.MonkeyPat
     assert not _alive(pid)
 
 
-def test_a_caller_that_ignores_its_children() -> None:
-    """Daemons of plugins do: the kernel then takes what has ended, and `waitpid` knows of no child."""
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    try:
-        with LocalAgent(load("cpu-only")) as agent:
-            assert agent.ask(SHOW, 30).errors == ()
-            pid = agent._pid
-    finally:
-        signal.signal(signal.SIGCHLD, before)
-    assert not _alive(pid)
+def test_without_room_for_it_nothing_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", full)
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(BlockingIOError):
+        LocalAgent()
+    assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -240,3 +239,22 @@ def test_there_is_one_thread_when_it_is_forked(argv: tuple[str, ...], tmp_path: 
     command = [sys.executable, "-c", _THREADS, *argv]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
     assert done.stderr == "1"
+
+
+def test_a_caller_that_ignores_its_children(tmp_path: Path) -> None:
+    """Daemons of plugins do: the kernel then takes what has ended, `waitpid` knows of no child, and every program that
+    the agent starts seems to have gone well."""
+    code = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    )
+    command = [sys.executable, "-m", "brctl", "--mock", "cpu-only", "node-manager", "check", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
