@@ -74,7 +74,7 @@ class Overlay:
     def _look(self) -> None:
         """Each read of a mocked file comes here."""
         now_s = time.monotonic()
-        if self._looked_s <= max(now_s - _FRESH_S, Overlay._written_s):
+        if now_s - self._looked_s >= _FRESH_S or self._looked_s <= Overlay._written_s:
             self._refresh()
             self._looked_s = now_s
 

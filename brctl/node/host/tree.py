@@ -78,9 +78,13 @@ class Tree:
 
         `verb` is the call, and `asked` what it was about, where that is not the path itself.
         """
+        known = self._resolved.get(path)
+        if known is not None:
+            return known
         parent, _, name = path.rstrip("/").rpartition("/")
         there = self._resolved.get(parent) if parent else ""
         if there is not None and name not in _NO_NAMES and there + "/" + name not in self._ways:  # most are not
+            self._resolved[path] = there + "/" + name
             return there + "/" + name
         asked = asked or path
 
@@ -95,7 +99,8 @@ class Tree:
 
         if there is None:
             there = self._folder(parent, asked, link_at)
-        return follow(name, asked, link_at, there)
+        self._resolved[path] = follow(name, asked, link_at, there)
+        return self._resolved[path]
 
     def _folder(self, path: str, asked: str, link_at: Callable[[str], Optional[str]]) -> str:
         """Where a folder is without links; each on the way to it is remembered."""
