@@ -33,7 +33,7 @@ def test_a_lost_gpu(brctl: Brctl) -> None:
     assert result.code == 1
     first, *_ = result.out.splitlines()
     assert first == (
-        "lost.log: CRIT  GPU 0000:3b:00.0: Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 5.000000)"
+        "lost.log: CRIT  GPU 0000:3b:00.0: Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 5.000000 s)"
     )
     assert brctl("diagnose", "log", "lost.log", "-o", "nagios").code == 2
     assert brctl("diagnose", "log", "lost.log", "-o", "markdown").out.startswith("## lost.log: CRIT\n")

@@ -100,17 +100,22 @@ def nothing(check: Check, log: KernelLog, clean: str) -> Tuple[Finding, ...]:
     """Nothing is told: fine only where the log is whole."""
     if log.complete:
         return (check.finding(Status.PASS, clean),)
-    since = "at {}".format(log.begins) if log.begins else "somewhere"
+    since = "at {}".format(_moment(log.begins)) if log.begins else "somewhere"
     summary = "{} begins {}, not with the boot: what was told before is unknown".format(log.source, since)
     return (check.finding(Status.UNKNOWN, summary, reason="error"),)
 
 
 def times(event: LogEvent) -> str:
-    """How often and when: `at 1200.1`, `5 times, 1200.1 to 1245.2`."""
+    """How often and when: `at 1200.1 s`, `5 times, 1200.1 to 1245.2 s`, `at Feb 23 16:24:18`."""
     if event.occurrences == 1:
-        return "at {}".format(event.first) if event.first else "once"
-    span = ", {} to {}".format(event.first, event.last) if event.first else ""
+        return "at {}".format(_moment(event.first)) if event.first else "once"
+    span = ", {} to {}".format(event.first, _moment(event.last)) if event.first else ""
     return "{} times{}".format(event.occurrences, span)
+
+
+def _moment(written: str) -> str:
+    """As the log writes it, so that it is found there; seconds since the boot with their unit."""
+    return written + " s" if written.replace(".", "", 1).isdecimal() else written
 
 
 def _finding(

@@ -31,7 +31,7 @@ def test_a_log_without_its_beginning_is_never_fine(
 ) -> None:
     (found,) = examine(logged(whole=False))
     assert (found.status, found.reason) == (Status.UNKNOWN, "error")
-    assert found.summary == "/dev/kmsg begins at 9.000000, not with the boot: what was told before is unknown"
+    assert found.summary == "/dev/kmsg begins at 9.000000 s, not with the boot: what was told before is unknown"
     (found, unknown) = examine(logged(xid(9, 13), whole=False))
     assert (found.status, unknown.status) == (Status.INFO, Status.UNKNOWN)
     (found,) = examine(logged(xid(9, 79), whole=False))
@@ -42,9 +42,9 @@ def test_fallen_off_the_bus(logged: Callable[..., Inventory], examine: Callable[
     echo = "[9.1] NVRM: GPU 0000:86:00.0: GPU has fallen off the bus."
     (found,) = examine(logged(xid(9.0, 79), echo))
     assert (found.status, found.subject) == (Status.CRIT, GPU3)
-    assert found.summary == "GPU 3: Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 9.0)"
+    assert found.summary == "GPU 3: Xid 79: the GPU does not answer on PCIe: fallen off the bus (at 9.0 s)"
     assert found.remedy.startswith("drain the node and power-cycle it; if it comes back, reseat the GPU")
-    assert [item.what for item in found.evidence] == ["at 9.0", "Xid 79 GPU_HAS_FALLEN_OFF_THE_BUS"]
+    assert [item.what for item in found.evidence] == ["at 9.0 s", "Xid 79 GPU_HAS_FALLEN_OFF_THE_BUS"]
     assert found.evidence[1].value == "RESTART_BM; the machine is to be restarted"
 
 
@@ -68,7 +68,7 @@ def test_gsp_that_nvidia_smi_waits_for(logged: Callable[..., Inventory], examine
         (
             Status.CRIT,
             "GPU 3",
-            "GPU 3: Xid 119: the GPU System Processor (GSP) did not answer the driver (2 times, 1200.1 to 1245.2)",
+            "GPU 3: Xid 119: the GPU System Processor (GSP) did not answer the driver (2 times, 1200.1 to 1245.2 s)",
         )
     ]
     assert found.remedy == "drain the node, then `nvidia-smi --gpu-reset -i {}`; where that fails, reboot".format(
@@ -91,7 +91,7 @@ def test_an_application_that_failed(logged: Callable[..., Inventory], examine: C
     ]
     assert (
         found[0].summary
-        == "GPU 3: Xid 109: the GPU could not switch from one process to another (at 79.33); with Xid 13"
+        == "GPU 3: Xid 109: the GPU could not switch from one process to another (at 79.33 s); with Xid 13"
     )
     assert "drain" not in found[0].remedy
     policy = found[0].evidence[-1].value
@@ -116,7 +116,7 @@ def test_a_memory_error(logged: Callable[..., Inventory], examine: Callable[...,
     (found,) = examine(logged(*ecc(5100)))
     assert found.status is Status.CRIT
     assert found.summary.startswith(
-        "GPU 3: Xid 48: an uncorrectable memory error (ECC, double bit) (at 5100.0); with Xid "
+        "GPU 3: Xid 48: an uncorrectable memory error (ECC, double bit) (at 5100.0 s); with Xid "
     )
     assert found.remedy.startswith("let the work end and take no more (drain), then `nvidia-smi --gpu-reset")
 
@@ -129,7 +129,7 @@ def test_a_memory_error_that_comes_back(
     assert found.status is Status.CRIT
     assert found.summary.startswith("GPU 3: again after a reset: Xid 48")
     assert found.remedy == "drain the node and replace the GPU (RMA): it came back after a reset"
-    assert found.evidence[-5].what == "before the last reset, at 1.3"
+    assert found.evidence[-5].what == "before the last reset, at 1.3 s"
 
 
 def test_an_application_that_fails_again_is_no_rma(
@@ -145,7 +145,7 @@ def test_what_a_reset_has_mended_is_past(logged: Callable[..., Inventory], exami
         (
             Status.INFO,
             "GPU 3",
-            "GPU 3: before the last reset: Xid 48: an uncorrectable memory error (ECC, double bit) (at 1.0)",
+            "GPU 3: before the last reset: Xid 48: an uncorrectable memory error (ECC, double bit) (at 1.0 s)",
         )
     ]
 
@@ -248,17 +248,17 @@ def test_of_a_lost_gpu_nothing_is_known_now(
         (
             "NVRM: GPU 0000:86:00.0: RmInitAdapter failed! (0x62:0x55:2477)",
             "GPU 3",
-            "GPU 3: the driver could not start it (RmInitAdapter failed) (at 5.0)",
+            "GPU 3: the driver could not start it (RmInitAdapter failed) (at 5.0 s)",
         ),
         (
             "NVRM: RmInitAdapter failed! (0x62:0x55:2477)",
             "host",
-            "the driver could not start it (RmInitAdapter failed) (at 5.0)",
+            "the driver could not start it (RmInitAdapter failed) (at 5.0 s)",
         ),
         (
             "NVRM: API mismatch: the client has the version 1",
             "host",
-            "the NVIDIA library and the loaded driver are of different versions (at 5.0)",
+            "the NVIDIA library and the loaded driver are of different versions (at 5.0 s)",
         ),
     ],
 )

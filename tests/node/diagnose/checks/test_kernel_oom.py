@@ -14,11 +14,11 @@ def test_nothing(logged: Callable[..., Inventory], examine: Callable[..., Any]) 
 def test_the_host_has_no_memory_left(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
     (found,) = examine(logged(KILLED.format(5, "O", 7, "python3"), KILLED.format(6, "O", 8, "dockerd")))
     assert found.status is Status.WARN
-    assert found.summary == "the host had no memory left: python3, dockerd killed (at 5.0)"
+    assert found.summary == "the host had no memory left: python3, dockerd killed (at 5.0 s)"
     assert found.remedy
 
 
 def test_a_container_at_its_limit(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
     (found,) = examine(logged(KILLED.format(5, "Memory cgroup o", 7, "python3")))
     assert (found.status, found.remedy) == (Status.INFO, None)
-    assert found.summary == "a container's limit of memory was reached: python3 killed (at 5.0)"
+    assert found.summary == "a container's limit of memory was reached: python3 killed (at 5.0 s)"

@@ -21,17 +21,17 @@ def test_nothing(logged: Callable[..., Inventory], examine: Callable[..., Any]) 
         (
             CARD + "wait_func:1118:(pid 1): CREATE_CQ(0x400) timeout. Will cause a leak of a command resource",
             Status.CRIT,
-            "ens1np0: its firmware does not answer, or failed (at 5.0)",
+            "ens1np0: its firmware does not answer, or failed (at 5.0 s)",
         ),
         (
             CARD + "Detected insufficient power on the PCIe slot (27W).",
             Status.WARN,
-            "ens1np0: its slot gives too little power (at 5.0)",
+            "ens1np0: its slot gives too little power (at 5.0 s)",
         ),
         (
             "NETDEV WATCHDOG: ens1np0 (mlx5_core): transmit queue 3 timed out",
             Status.WARN,
-            "ens1np0: a transmit queue is stuck (at 5.0)",
+            "ens1np0: a transmit queue is stuck (at 5.0 s)",
         ),
     ],
 )

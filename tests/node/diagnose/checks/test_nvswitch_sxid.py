@@ -24,15 +24,15 @@ def test_a_fatal_one_comes_first(logged: Callable[..., Inventory], examine: Call
     for lines in ((FATAL, MILD), (MILD.replace("5.2", "4.8"), FATAL)):
         (found,) = examine(logged(*lines))
         assert (found.status, found.subject) == (Status.CRIT, SWITCH)
-        assert found.summary == "0000:84:00.0: SXid 20034, fatal (at 5.0); with SXid 19084"
+        assert found.summary == "0000:84:00.0: SXid 20034, fatal (at 5.0 s); with SXid 19084"
         assert "nvidia-smi --gpu-reset" in found.remedy
 
 
 def test_one_that_is_not_fatal(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:
     (found,) = examine(logged(sxid(5, "12028, Non-fatal, Link 32 egress non-posted PRIV error (First)")))
-    assert (found.status, found.summary) == (Status.WARN, "0000:84:00.0: SXid 12028, not fatal (at 5.0)")
+    assert (found.status, found.summary) == (Status.WARN, "0000:84:00.0: SXid 12028, not fatal (at 5.0 s)")
     (found,) = examine(logged(sxid(5, "12028, Link 32 egress")))
-    assert (found.status, found.summary) == (Status.WARN, "0000:84:00.0: SXid 12028, of unknown severity (at 5.0)")
+    assert (found.status, found.summary) == (Status.WARN, "0000:84:00.0: SXid 12028, of unknown severity (at 5.0 s)")
 
 
 def test_a_consequence_of_a_lost_gpu(logged: Callable[..., Inventory], examine: Callable[..., Any]) -> None:

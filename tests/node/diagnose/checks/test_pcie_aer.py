@@ -50,7 +50,7 @@ def test_a_port_that_lost_its_gpu_is_one_finding(
             ("gpu-xid", Status.INFO, gpu, Cause("pcie-aer", PORT)),
         ]
     (found,) = examine(logged(*FATAL, *LOST))
-    assert found.summary == "0000:85:01.0: a fatal PCIe error, SDES (at 91231.110402)"
+    assert found.summary == "0000:85:01.0: a fatal PCIe error, SDES (at 91231.110402 s)"
     assert found.remedy.startswith("drain the node and power-cycle it")
 
 
@@ -90,9 +90,9 @@ def test_a_card_whose_link_failed(logged: Callable[..., Inventory], dgx: Invento
 @pytest.mark.parametrize(
     ("severity", "status", "words"),
     [
-        ("Uncorrected (Fatal)", Status.CRIT, "0000:85:01.0: a fatal PCIe error (at 5.0)"),
-        ("Uncorrectable (Non-Fatal)", Status.WARN, "0000:85:01.0: an uncorrected PCIe error (at 5.0)"),
-        ("Corrected", Status.INFO, "0000:85:01.0: a corrected PCIe error (at 5.0)"),
+        ("Uncorrected (Fatal)", Status.CRIT, "0000:85:01.0: a fatal PCIe error (at 5.0 s)"),
+        ("Uncorrectable (Non-Fatal)", Status.WARN, "0000:85:01.0: an uncorrected PCIe error (at 5.0 s)"),
+        ("Corrected", Status.INFO, "0000:85:01.0: a corrected PCIe error (at 5.0 s)"),
     ],
 )
 def test_severities(
