@@ -122,7 +122,7 @@ def _looked(
         asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
         reports = asked.ask(
             "diagnose",
-            lambda: render.prepare(form, asked.common.quiet),
+            lambda: render.prepare(form, seldom=asked.common.quiet or render.bare()),
             lambda request: asking.adapt(request, checks, apart_s, earlier),
         )
     return asked, reports

@@ -5,6 +5,8 @@ Each form is imported when it is asked for: JSON needs no tables.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -25,13 +27,18 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 
-def prepare(form: str, quiet: bool = False) -> None:
-    """Import what a form needs, while the agent is at work: rich takes 40 ms. With --quiet it may not be needed."""
+def prepare(form: str, seldom: bool = False) -> None:
+    """Import what a form needs, while the agent is at work: rich takes 40 ms. `seldom`: what is well needs none."""
     if form != "table":
         import_module(".data", __name__)
-    elif not quiet:
+    elif not seldom:
         import_module(".findings", __name__)
         import_module(".inventory", __name__)
+
+
+def bare() -> bool:
+    """Whether stdout has neither colours nor a width."""
+    return not sys.stdout.isatty() and os.environ.keys().isdisjoint(("COLUMNS", "FORCE_COLOR"))
 
 
 def show(reports: Sequence[Report], form: str, verbose: bool) -> None:
@@ -173,6 +180,12 @@ def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, 
         return plain(getattr(plugin, form)(reports) + "\n")
     if form != "table":
         return _reports(command, reports, form)
+    if len(reports) == 1 and bare() and not (quiet or verbose):
+        from .headline import all_well
+
+        text = all_well(reports[0])
+        if text:
+            return plain(text)
     from .terminal import Terminal
 
     terminal = Terminal()

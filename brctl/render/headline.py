@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..node.report import WORST_FIRST, Finding, Mock, Report, Status
+from .clean import clean
 
 CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody: shown with their evidence, and alone where --quiet is given."""
@@ -43,6 +44,15 @@ def headline(report: Report) -> Headline:
     first, others = calls[0], len({finding.summary for finding in calls}) - 1
     more = f" (and {others} more)" if others else ""
     return Headline(first.status, _WORDS[first.status], first.summary + more)
+
+
+def all_well(report: Report) -> str | None:
+    """What there is to print of a node where everything passes; None: there is more."""
+    if report.errors or any(finding.status not in (Status.PASS, Status.NA) for finding in report.findings):
+        return None
+    said = headline(report)
+    lines = [f"{report.node}: {said.word}  {said.reason}", *mocks([report])]
+    return "".join(f"{clean(line)}\n" for line in lines)
 
 
 def _well(findings: Sequence[Finding]) -> str:

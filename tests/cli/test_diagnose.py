@@ -280,3 +280,11 @@ def test_several_hosts_are_2(brctl: Brctl, command: "tuple[str, ...]", tmp_path:
     error = "error: --nodes gpu[7-9]: 3 nodes, and this is of one\nhint: run it once for each\n"
     assert result == (2, "", error)
     assert list(tmp_path.glob("x.*")) == []
+
+
+@pytest.mark.parametrize("machine", ["dgx-h100", "cpu-only", "dgx-h100+gpu3-lost", "old-driver"])
+def test_a_pipe_gets_what_a_terminal_would(brctl: Brctl, monkeypatch: pytest.MonkeyPatch, machine: str) -> None:
+    """Where all is well and nothing has a colour, it is printed without rich."""
+    plain = brctl("--mock", machine, "diagnose", "run")
+    monkeypatch.setenv("COLUMNS", "160")
+    assert brctl("--mock", machine, "diagnose", "run") == plain
