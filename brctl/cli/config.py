@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +112,7 @@ def schema(ctx: typer.Context) -> None:
     from ..config.reference import schema as json_schema
 
     common(ctx).form("json")
-    render.plain_json(json_schema())
+    render.plain(json.dumps(json_schema(), indent=2) + "\n")
 
 
 def _open(file: Path | str | None) -> Config:

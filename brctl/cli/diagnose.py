@@ -113,6 +113,7 @@ def _looked(
 ) -> tuple[Session | FleetSession, Sequence[Report]]:
     """The run, and what these checks (all, if none is given) find on each node. Raises CommandError, ConfigError."""
     from .. import render
+    from ..render.headline import bare
     from . import diagnose_run as asking
     from .session import session
 
@@ -122,7 +123,7 @@ def _looked(
         asking.announce(asked.common, apart_s, [target.node for target in asked.targets], earlier if baseline else None)
         reports = asked.ask(
             "diagnose",
-            lambda: render.prepare(form, seldom=asked.common.quiet or render.bare()),
+            lambda: render.prepare(form, seldom=asked.common.quiet or bare()),
             lambda request: asking.adapt(request, checks, apart_s, earlier),
         )
     return asked, reports

@@ -5,8 +5,6 @@ Each form is imported when it is asked for: JSON needs no tables.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -34,11 +32,6 @@ def prepare(form: str, seldom: bool = False) -> None:
     elif not seldom:
         import_module(".findings", __name__)
         import_module(".inventory", __name__)
-
-
-def bare() -> bool:
-    """Whether stdout has neither colours nor a width."""
-    return not sys.stdout.isatty() and os.environ.keys().isdisjoint(("COLUMNS", "FORCE_COLOR"))
 
 
 def show(reports: Sequence[Report], form: str, verbose: bool) -> None:
@@ -180,12 +173,11 @@ def diagnosis(reports: Sequence[Report], form: str, quiet: bool, verbose: bool, 
         return plain(getattr(plugin, form)(reports) + "\n")
     if form != "table":
         return _reports(command, reports, form)
-    if len(reports) == 1 and bare() and not (quiet or verbose):
-        from .headline import all_well
+    from .headline import all_well
 
-        text = all_well(reports[0])
-        if text:
-            return plain(text)
+    text = all_well(reports) if not (quiet or verbose) else ""
+    if text:
+        return plain(text)
     from .terminal import Terminal
 
     terminal = Terminal()
@@ -361,13 +353,6 @@ def mistakes(errors: Sequence[Mistake], warnings: Sequence[Mistake], form: str) 
 def plain(text: str) -> None:
     """Text of our own, as it is."""
     print(text, end="")
-
-
-def plain_json(plain: Mapping[str, Any]) -> None:
-    """JSON as it is."""
-    import json
-
-    print(json.dumps(plain, indent=2))
 
 
 def _heard(terminal: Terminal, reports: Sequence[Report]) -> Sequence[Report]:

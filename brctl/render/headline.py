@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -46,12 +48,18 @@ def headline(report: Report) -> Headline:
     return Headline(first.status, _WORDS[first.status], first.summary + more)
 
 
-def all_well(report: Report) -> str | None:
-    """What there is to print of a node where everything passes; None: there is more."""
-    if report.errors or any(finding.status not in (Status.PASS, Status.NA) for finding in report.findings):
-        return None
-    said = headline(report)
-    lines = [f"{report.node}: {said.word}  {said.reason}", *mocks([report])]
+def bare() -> bool:
+    """Whether stdout has neither colours nor a width."""
+    return not sys.stdout.isatty() and os.environ.keys().isdisjoint(("COLUMNS", "FORCE_COLOR"))
+
+
+def all_well(reports: Sequence[Report]) -> str:
+    """All that a bare stdout gets of one node where everything passes; empty: there is more to print."""
+    found = {finding.status for report in reports for finding in report.findings}
+    if len(reports) > 1 or not bare() or reports[0].errors or found - {Status.PASS, Status.NA}:
+        return ""
+    said = headline(reports[0])
+    lines = [f"{reports[0].node}: {said.word}  {said.reason}", *mocks(reports)]
     return "".join(f"{clean(line)}\n" for line in lines)
 
 
