@@ -226,8 +226,8 @@ class _Gpu:
         self.handle = _FIRST_HANDLE + _HANDLE_STEP * index
         self.errors = Errors(self._given.get("errors") or {}, index + 1000 * (self._seed or 0))
         self.values: Values = self._given
-        self._measured: Tuple[float, Values, int, Values] = (-1.0, {}, 0, {})
-        """At which step of time, of what, after how many changes; and the values."""
+        self._measured: Tuple[float, Values, Values] = (-1.0, {}, {})
+        """At which step of time, of what; and the values."""
         self.recall()
 
     @property
@@ -249,11 +249,13 @@ class _Gpu:
         still = self._seed is None and not self._begun and not self.values.get("fever_s")
         if still and self.values.get("locked_clocks_mhz") is None:
             return self.values
+        if self._begun:  # whose counters may have grown since the last look, however short ago that was
+            return self._measure(time.monotonic())
         step = time.monotonic() // _MEASURED_S
-        measured, of, begun, values = self._measured
-        if measured != step or of is not self.values or begun != len(self._begun):
+        measured, of, values = self._measured
+        if measured != step or of is not self.values:
             values = self._measure(step * _MEASURED_S)
-            self._measured = (step, self.values, len(self._begun), values)
+            self._measured = (step, self.values, values)
         return values
 
     def _measure(self, time_s: float) -> Values:
@@ -265,7 +267,7 @@ class _Gpu:
         for change, since_s in self._begun:
             values.update(change.values)
             for key, rate in change.per_second.items():
-                values[key] = (values.get(key) or 0) + int(rate * max(0.0, time_s - since_s))
+                values[key] = (values.get(key) or 0) + int(rate * (time_s - since_s))
         hold_clocks(values)
         return values
 
