@@ -24,8 +24,6 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller has it ignored
     signal.signal(signal.SIGINT, _interrupt)  # at once: the imports take longest
-
-
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # daemons ignore it, and then no program's exit status is known
 
 

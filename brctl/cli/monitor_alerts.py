@@ -170,6 +170,8 @@ def silence(
 
 def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: str | None, now: float) -> Silence:
     """Raises CommandError, ConfigError."""
+    import getpass  # of no use to the others
+
     from ..config.alerts import all_names, rule_id
     from ..config.nodes import nearest_or
     from ..fleet.alert_store import LONGEST_SILENCE_S, Silence, new_id
@@ -190,8 +192,6 @@ def _silence(given: Common, matchers: Sequence[str], for_: str | None, comment: 
     if not fnmatch.filter(known, rule):
         raise CommandError(f"no alert is called {rule}", nearest_or(rule, known, "see `brctl monitor alerts list`"))
     labels = _labels([each for each in matchers if "=" in each], config, fnmatch.filter(known, rule))
-    import getpass  # of no use to the others
-
     return Silence(new_id(), now + length_s, rule, tuple(nodes), labels, comment.strip(), getpass.getuser())
 
 

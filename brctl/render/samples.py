@@ -76,7 +76,7 @@ class Lines:
     def _samples(self, report: Report) -> list[str]:
         before = self._texts.get(report.node, {})
         self._texts[report.node] = now = {}
-        names = {one.name: one.labels for one in report.series}
+        names: dict[str, tuple[str, ...]] = {}
         texts = []
         tail, of = "", None
         for sample in report.samples:
@@ -86,6 +86,7 @@ class Lines:
                 series, labels, value, state, at = sample
                 head = self._heads.get((series, labels))
                 if head is None:
+                    names = names or {one.name: one.labels for one in report.series}
                     head = self._heads[series, labels] = _head(series, names.get(series, ()), labels)
                 if of != (state, at):  # most are as the one before
                     of, tail = (state, at), f',"state":"{state.value}","at":{at:.3f}}}'

@@ -78,14 +78,9 @@ class Tree:
 
         `verb` is the call, and `asked` what it was about, where that is not the path itself.
         """
-        known = self._resolved.get(path)
-        if known is not None:
-            return known
-        parent, _, name = path.rstrip("/").rpartition("/")
-        there = self._resolved.get(parent) if parent else ""
-        if there is not None and name not in _NO_NAMES and there + "/" + name not in self._ways:  # most are not
-            self._resolved[path] = there + "/" + name
-            return there + "/" + name
+        there = self._resolved.get(path)
+        if there is not None:
+            return there
         asked = asked or path
 
         def link_at(entry: str) -> Optional[str]:
@@ -97,19 +92,12 @@ class Tree:
                 raise HungError(verb + " " + asked, self._hung[entry])
             return self._links.get(entry)
 
-        if there is None:
-            there = self._folder(parent, asked, link_at)
-        self._resolved[path] = follow(name, asked, link_at, there)
-        return self._resolved[path]
-
-    def _folder(self, path: str, asked: str, link_at: Callable[[str], Optional[str]]) -> str:
-        """Where a folder is without links; each on the way to it is remembered."""
-        known, names = path, []
+        known, names = path.rstrip("/"), []
         while known and known not in self._resolved:
             known, _, name = known.rpartition("/")
             names.append(name)
         there = self._resolved.get(known, "")
-        while names:
+        while names:  # each on the way is remembered
             name = names.pop()
             known, there = known + "/" + name, follow(name, asked, link_at, there)
             self._resolved[known] = there

@@ -149,15 +149,14 @@ class _Block:
     """What the admin side knows of one."""
 
     def __init__(self, slots: Sequence[Slot]) -> None:
-        self.slots = slots
         self.samples: Tuple[Sample, ...] = ()
         self.state = State.MEASURED
-        self._names, self._labels = tuple(name for name, _ in slots), tuple(labels for _, labels in slots)
+        self.names, self._labels = tuple(name for name, _ in slots), tuple(labels for _, labels in slots)
         self._values: List[Optional[float]] = [None] * len(slots)
 
     def set(self, state: State, at: float, steps: Sequence[int], values: Sequence[Optional[float]]) -> None:
         if state is not State.MEASURED:
-            self._values = [None] * len(self.slots)
+            self._values = [None] * len(self.names)
         place = -1
         for step, value in zip(steps, values):
             place += step
@@ -166,7 +165,7 @@ class _Block:
         states: Iterable[State] = repeat(state)
         if state is State.MEASURED and None in self._values:
             states = [State.UNSUPPORTED if value is None else state for value in self._values]
-        self.samples = tuple(map(Sample, self._names, self._labels, self._values, states, repeat(at)))
+        self.samples = tuple(map(Sample, self.names, self._labels, self._values, states, repeat(at)))
 
 
 class Follower:
@@ -216,7 +215,7 @@ class Follower:
     ) -> None:  # fmt: skip
         block = self._blocks[number]
         _demand(type(ms) is int and abs(ms) < _LATEST * _MS, "no milliseconds")  # clocks may be set in between
-        _demand(len(steps) == len(values) and sum(steps) <= len(block.slots), "no values")
+        _demand(len(steps) == len(values) and sum(steps) <= len(block.names), "no values")
         _demand(all(type(step) is int and step > 0 for step in steps), "no places")
         _demand(all(value is None or _is_number(value) for value in values), "no numbers")
         _demand(state is None or (type(state) is int and state >= 0), "no state")
