@@ -70,7 +70,7 @@ def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
     The terminal is given back as it was in any case. Raises what ended the ticks, OSError: the terminal is gone.
     """
     screen, keyboard = Screen(), Keyboard()
-    with contextlib.ExitStack() as stack:
+    with contextlib.suppress(TerminatedError), contextlib.ExitStack() as stack:
         alarm = stack.enter_context(_Alarm())
         stack.callback(keyboard.leave)
         stack.callback(screen.leave)  # first: it writes, and the other makes that readable
@@ -79,11 +79,10 @@ def watch(ticks: Iterable[Sequence[Report]], asked: Watching, ink: Ink) -> int:
         keyboard.enter()
         screen.enter()
         feed = Feed(ticks, alarm.ring)
-        try:
-            _Show(asked, ink, screen, keyboard).run(feed, alarm)
-        except TerminatedError:
-            return CLEAN
-    return feed.outcome() if feed.ended else CLEAN
+        _Show(asked, ink, screen, keyboard).run(feed, alarm)
+        stack.close()  # before anything is told
+        return feed.outcome() if feed.ended else CLEAN
+    return CLEAN
 
 
 class _Alarm:

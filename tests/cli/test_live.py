@@ -420,6 +420,19 @@ def test_a_pause_before_the_first_tick_is_one_of_those_after_it(inside: Inside) 
     assert inside.watch(ticks(), WATCHING) == 0
 
 
+@pytest.mark.parametrize("place", ["Screen.enter", "Keyboard.enter", "Feed"])
+def test_a_signal_while_the_screen_is_taken_is_an_end_too(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(f"brctl.cli.live.{place}", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    assert inside.watch(iter(()), WATCHING) == 0
+    assert signal.getsignal(signal.SIGINT) == before
+
+
 def test_keys_signals_and_sizes(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[int] = []
     monkeypatch.setattr(live.os, "kill", lambda _, number: stopped.append(number))
