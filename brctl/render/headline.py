@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..node.report import WORST_FIRST, Finding, Mock, Report, Status
-from .clean import clean
 
 CALLS = (Status.CRIT, Status.WARN, Status.UNKNOWN)
 """These call for somebody: shown with their evidence, and alone where --quiet is given."""
+PIPE_COLUMNS = 160
+"""Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
 _WORDS = {Status.CRIT: "CRIT", Status.WARN: "WARN", Status.UNKNOWN: "UNKNOWN"}
 
 
@@ -49,8 +50,8 @@ def headline(report: Report) -> Headline:
 
 
 def bare() -> bool:
-    """Whether stdout has neither colours nor a width."""
-    return not sys.stdout.isatty() and os.environ.keys().isdisjoint(("COLUMNS", "FORCE_COLOR"))
+    """Whether stdout has neither colours nor a width, for all that rich is told."""
+    return not sys.stdout.isatty() and os.environ.keys().isdisjoint(("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"))
 
 
 def all_well(reports: Sequence[Report]) -> str:
@@ -60,7 +61,9 @@ def all_well(reports: Sequence[Report]) -> str:
         return ""
     said = headline(reports[0])
     lines = [f"{reports[0].node}: {said.word}  {said.reason}", *mocks(reports)]
-    return "".join(f"{clean(line)}\n" for line in lines)
+    if not all(line.isascii() and line.isprintable() and len(line) <= PIPE_COLUMNS for line in lines):
+        return ""  # it is to be cleaned, or wrapped
+    return "\n".join([*lines, ""])
 
 
 def _well(findings: Sequence[Finding]) -> str:

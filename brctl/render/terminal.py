@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ..node.report import Status
 from .clean import clean
+from .headline import PIPE_COLUMNS
 
 STYLES = {
     Status.CRIT: "bold red",
@@ -27,8 +28,6 @@ NARROWEST = 24
 """Cells that a paragraph needs to be read at all."""
 _LEAST_INDENT = 4
 _LEAST_COLUMNS, _UNKNOWN_COLUMNS = 10, 80
-_PIPE_COLUMNS = 160
-"""Where there is no terminal, no width is known: wide enough for all columns, so that grep finds what it looks for."""
 
 
 class Column(NamedTuple):
@@ -73,7 +72,7 @@ class Terminal:
         self.console = _Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
         width = columns(self.console)
         if not self.console.is_terminal and not _columns_given():
-            width = _PIPE_COLUMNS
+            width = PIPE_COLUMNS
         elif width < _LEAST_COLUMNS:  # a terminal that does not know, or COLUMNS=0
             width = _UNKNOWN_COLUMNS
         self.console.size = ConsoleDimensions(width, self.console.height)  # asked once, not several times a line

@@ -11,10 +11,12 @@ import pytest
 
 from brctl.cli import files, session
 from brctl.fleet import engine
+from brctl.mock import machines
 from brctl.mock.machines import load
 from brctl.node import deadline
 from brctl.node.agent import answer
 from brctl.node.report import NodeError, Report
+from brctl.render import headline
 
 Brctl = Callable[..., Any]  # the fixture of conftest.py
 
@@ -280,6 +282,25 @@ def test_several_hosts_are_2(brctl: Brctl, command: "tuple[str, ...]", tmp_path:
     error = "error: --nodes gpu[7-9]: 3 nodes, and this is of one\nhint: run it once for each\n"
     assert result == (2, "", error)
     assert list(tmp_path.glob("x.*")) == []
+
+
+@pytest.mark.parametrize("name", ["a" * 200, "x\a\by", "é\x1b[31m", "z " * 90])
+def test_a_pipe_gets_hostile_names_as_a_terminal_would(
+    brctl: Brctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    plain = json.loads(Path(machines.__file__).with_name("machines").joinpath("cpu-only.json").read_text())
+    plain["files"]["/proc/sys/kernel/hostname"] = name + "\n"
+    (tmp_path / "m.json").write_text(json.dumps(plain))
+    bare = brctl("--mock", "m.json", "diagnose", "run")
+    monkeypatch.setenv("COLUMNS", "160")
+    assert brctl("--mock", "m.json", "diagnose", "run") == bare
+
+
+@pytest.mark.parametrize("name", ["COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"])
+def test_what_rich_is_told_is_left_to_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert headline.bare()
+    monkeypatch.setenv(name, "1")
+    assert not headline.bare()
 
 
 @pytest.mark.parametrize("machine", ["dgx-h100", "cpu-only", "dgx-h100+gpu3-lost", "old-driver"])
