@@ -1,4 +1,4 @@
-"""Every piece of work that may hang runs in a daemon thread of its own, and says which call it is in.
+"""Every piece of work that may hang runs in a daemon thread, and says which call it is in.
 
 A call stuck in the kernel cannot be killed, and a thread stuck there cannot be joined. So the one who waits gives up,
 names the call, and goes on; the thread is left behind and dies with the process.
@@ -7,7 +7,8 @@ names the call, and goes on; the thread is left behind and dies with the process
 import math
 import threading
 import time
-from typing import Callable, Generic, List, Optional, Sequence, TypeVar, Union
+from collections import deque
+from typing import Callable, Deque, Generic, List, Optional, Sequence, Set, TypeVar, Union
 
 T = TypeVar("T")
 
@@ -61,63 +62,117 @@ class _Worker(_Watched, Generic[T]):
         return self.outcome[0]
 
 
-class Lane:
-    """A thread for work that comes again and again: one piece after the other, none while it is at one.
+STALL_S = 0.02
+"""After so long in one piece of work a thread is not counted on for the next."""
 
-    It is not waited for: the one who hands it work is told at the end of it, and sees in `late` that none comes.
+
+class Crew:
+    """Threads that do the work of many lanes.
+
+    One does all of it, piece after piece, as long as none takes long: to wake a thread for each costs as much as most
+    of the pieces. Where it is held up, another goes on with what waits, and it may stay where it is for ever.
     """
 
-    def __init__(self, at_end: Callable[[], None]) -> None:
-        """`at_end` is called in the lane's thread after each piece of work, whatever came of that."""
-        self._at_end = at_end
+    def __init__(self, at_rest: Callable[[], None] = lambda: None) -> None:
+        """`at_rest` is called in a thread that finds nothing more to do: whatever ends is followed by that."""
+        self._at_rest = at_rest
+        self._lock = threading.Lock()
+        self._waiting: Deque[Lane] = deque()
+        self._idle: List[_Hand] = []
+        self._at_work: Set[_Hand] = set()
+
+    def do(self, lane: "Lane") -> None:
+        self._waiting.append(lane)
+        self.look()
+
+    def look(self) -> None:
+        """See that somebody does what waits. It may be called at any time."""
+        now_s = time.monotonic()
+        with self._lock:
+            if not self._waiting or any(now_s - hand.since_s < STALL_S for hand in self._at_work):
+                return
+            new = not self._idle
+            hand = _Hand(self) if new else self._idle.pop()
+            hand.since_s = now_s
+            self._at_work.add(hand)
+        if new:
+            hand.start()
+        else:
+            hand.begin.release()
+
+    def next(self, hand: "_Hand") -> "Lane":
+        """Of those that wait the first; not before there is one."""
+        while True:
+            with self._lock:
+                if self._waiting:
+                    hand.since_s = time.monotonic()
+                    return self._waiting.popleft()
+                self._at_work.discard(hand)
+                self._idle.append(hand)
+            self._at_rest()
+            hand.begin.acquire()
+
+
+class _Hand(_Watched):
+    """A thread of a crew."""
+
+    def __init__(self, crew: Crew) -> None:
+        super().__init__()
+        self._crew = crew
+        self.begin = threading.Semaphore(0)
+        self.since_s = 0.0
+        """When it took what it is at, by the monotonic clock."""
+
+    def run(self) -> None:
+        while True:
+            self._crew.next(self).serve(self)
+
+
+class Lane:
+    """For work that comes again and again: one piece after the other, none while it is at one.
+
+    It is not waited for: the one who hands it work asks whether it is `busy`, and sees in `late` that no end comes.
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
         self._work: Optional[Callable[[], object]] = None
-        self._begin = threading.Semaphore(0)
-        self._thread: Optional[_Watched] = None
+        self._hand: Optional[_Watched] = None
+        """The thread that does it; None before it is begun and after its end."""
         self.busy = False
         self.since_s = 0.0
-        """When the last work was begun, by the monotonic clock."""
+        """When the last work was handed to it, by the monotonic clock."""
 
     def start(self, work: Callable[[], object]) -> None:
         """Do `work`, which raises nothing; the lane must not be busy."""
         self.busy, self.since_s, self._work = True, time.monotonic(), work
-        if self._thread is None:  # the first work: a lane without any costs no thread
-            self._thread = _LaneThread(self)
-            self._thread.start()
-        self._thread.state = ("start", CALL_LIMIT_S, self.since_s)
-        self._begin.release()
+        self._crew.do(self)
 
     @property
     def late(self) -> Optional[HungError]:
         """Why this lane is not to be waited for any longer; None while its call is within its limit."""
-        if not self.busy or self._thread is None:
+        hand = self._hand
+        if hand is None:
             return None
-        call, limit_s, since = self._thread.state
+        call, limit_s, since = hand.state
         return HungError(call, limit_s) if time.monotonic() > since + limit_s else None
 
     @property
     def call(self) -> str:
-        """What it is in, or was last in."""
-        return self._thread.state[0] if self._thread else ""
+        """What it is in; empty while it is at no work."""
+        hand = self._hand
+        return hand.state[0] if hand else ""
 
-    def serve(self) -> None:
-        """The life of its thread."""
-        while True:
-            self._begin.acquire()
-            try:
-                if self._work:
-                    self._work()
-            finally:
-                self._work, self.busy = None, False
-                self._at_end()
-
-
-class _LaneThread(_Watched):
-    def __init__(self, lane: Lane) -> None:
-        super().__init__()
-        self._lane = lane
-
-    def run(self) -> None:
-        self._lane.serve()
+    def serve(self, hand: _Watched) -> None:
+        """Do the work, in that thread."""
+        hand.state = ("start", CALL_LIMIT_S, time.monotonic())
+        self._hand = hand
+        try:
+            if self._work:
+                self._work()
+        finally:
+            self._work = self._hand = None
+            self.busy = False
 
 
 def calling(name: str, limit_s: Optional[float] = None) -> None:

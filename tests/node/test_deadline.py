@@ -4,7 +4,7 @@ import time
 import pytest
 
 from brctl.node import deadline
-from brctl.node.deadline import HungError, Lane, calling, run_all
+from brctl.node.deadline import Crew, HungError, Lane, calling, run_all
 
 
 def test_results_keep_their_order_and_exceptions_stay_apart() -> None:
@@ -108,21 +108,48 @@ def test_outside_of_a_worker_nothing_happens() -> None:
     calling("anything")
 
 
-def test_a_lane_works_again_and_again_in_one_thread() -> None:
-    ended = threading.Semaphore(0)
-    lane, seen = Lane(ended.release), []
+def test_lanes_share_one_thread_as_long_as_none_takes_long() -> None:
+    rest = threading.Semaphore(0)
+    crew = Crew(rest.release)
+    lanes, seen = [Lane(crew) for _ in range(3)], []
     for number in range(3):
-        lane.start(lambda number=number: seen.append((number, threading.current_thread().ident)))
-        assert ended.acquire(timeout=3)
-        assert not lane.busy
-        assert lane.late is None
-    assert [number for number, _ in seen] == [0, 1, 2]
+        for lane in lanes:
+            lane.start(lambda number=number: seen.append((number, threading.current_thread().ident)))
+        while any(lane.busy for lane in lanes):
+            assert rest.acquire(timeout=3)
+        assert [lane.late for lane in lanes] == [None, None, None]
+    assert [number for number, _ in seen] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert len({ident for _, ident in seen}) == 1
 
 
+def test_what_waits_behind_a_lane_that_hangs_is_done_by_another_thread() -> None:
+    rest, hold = threading.Semaphore(0), threading.Event()
+    crew, seen = Crew(rest.release), []
+    hung, hung_too, fine = Lane(crew), Lane(crew), Lane(crew)
+    hung.start(lambda: hold.wait(5))
+    hung_too.start(lambda: hold.wait(5))
+    for number in range(3):
+        fine.start(lambda number=number: seen.append(number))
+        end = time.monotonic() + 3
+        while fine.busy and time.monotonic() < end:
+            crew.look()
+            time.sleep(0.001)
+        assert seen == list(range(number + 1))
+    assert hung.busy
+    assert hung_too.busy
+    hold.set()
+    while hung.busy or hung_too.busy:
+        assert rest.acquire(timeout=3)
+    for number in range(3, 6):  # whoever was held up is of use again
+        fine.start(lambda number=number: seen.append(number))
+        while fine.busy:
+            assert rest.acquire(timeout=3)
+    assert seen == list(range(6))
+
+
 def test_a_lane_that_hangs_names_its_call() -> None:
-    ended, hold = threading.Semaphore(0), threading.Event()
-    lane = Lane(ended.release)
+    rest, hold = threading.Semaphore(0), threading.Event()
+    lane = Lane(Crew(rest.release))
     assert lane.call == ""
 
     def hang() -> None:
@@ -136,5 +163,7 @@ def test_a_lane_that_hangs_names_its_call() -> None:
     assert lane.busy
     assert str(lane.late) == "nvmlDeviceGetName did not return within 0 s"
     hold.set()
-    assert ended.acquire(timeout=3)
+    assert rest.acquire(timeout=3)
+    assert not lane.busy
     assert lane.late is None
+    assert lane.call == ""

@@ -9,7 +9,7 @@ import time
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from ..accel import Accelerator, AcceleratorError, Library
-from ..deadline import Lane
+from ..deadline import Crew, Lane
 from ..host import Host
 from . import Readings, WatchedGpu
 from .previous import Previous
@@ -31,7 +31,7 @@ MakeUnits = Callable[[Tuple[str, str]], List[Unit]]
 class GpuLane:
     """One GPU."""
 
-    def __init__(self, host: Host, library: Library, index: int, at_end: Callable[[], None], make: MakeUnits) -> None:
+    def __init__(self, host: Host, library: Library, index: int, crew: Crew, make: MakeUnits) -> None:
         """`make` makes its units, once its labels are known."""
         self.index = index
         self.uuid = ""
@@ -40,7 +40,7 @@ class GpuLane:
         """Why it does not answer; None while it does."""
         self.units: List[Unit] = []
         self.driver = ""
-        self.lane = Lane(at_end)
+        self.lane = Lane(crew)
         self._host, self._library, self._make = host, library, make
         self._watched: Optional[WatchedGpu] = None
         self._retry_s = 0.0
@@ -132,14 +132,14 @@ def _collecting(unit: Unit, watched: WatchedGpu) -> Callable[[Previous], Reading
 class LibraryLane:
     """One vendor's library."""
 
-    def __init__(self, host: Host, library: Library, at_end: Callable[[], None], make: MakeUnits) -> None:
+    def __init__(self, host: Host, library: Library, crew: Crew, make: MakeUnits) -> None:
         self.error: Optional[Exception] = None
         self.visible: Optional[int] = None
         """How many GPUs it lists now; None where it does not answer."""
         self.gpus: Tuple[GpuLane, ...] = ()
         """All that it ever listed."""
-        self.lane = Lane(at_end)
-        self._host, self._library, self._at_end, self._make = host, library, at_end, make
+        self.lane = Lane(crew)
+        self._host, self._library, self._crew, self._make = host, library, crew, make
         self._due_s = 0.0
         self._loaded = False
         self._version = ""
@@ -185,7 +185,7 @@ class LibraryLane:
             return
         known = {gpu.index for gpu in self.gpus}
         new = [index for index in range(self.visible) if index not in known]
-        made = [GpuLane(self._host, self._library, index, self._at_end, self._make) for index in new]
+        made = [GpuLane(self._host, self._library, index, self._crew, self._make) for index in new]
         self.gpus += tuple(made)
         for gpu in self.gpus:
             gpu.driver = self._version

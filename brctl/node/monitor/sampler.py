@@ -1,4 +1,4 @@
-"""The sampler: runs every collector on its cadence, each GPU and each collector of the host in a thread of its own, and
+"""The sampler: runs every collector on its cadence, each GPU and each collector of the host in a lane of its own, and
 tells at each tick what there is.
 
 A tick begins at its deadline or is left out; none is ever made up for. What hangs is waited for once, for a moment, and
@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from ..deadline import CALL_LIMIT_S, Lane
+from ..deadline import CALL_LIMIT_S, STALL_S, Crew, Lane
 from ..host import Host
 from ..report import Series
 from ..request import Sampling
@@ -60,18 +60,19 @@ class Sampler:
         self._expected = expected_gpus
         self._host = host
         self._ended = threading.Condition()
+        self._crew = Crew(self._end)
         self._clockwork = own.Clockwork()
         self._released = False
         self._given_up: Dict[int, float] = {}
         """Lanes that are not waited for any more, by the time at which what they hang in began."""
         now_s = time.monotonic()
         works = [(each, _collecting(each, host, sampling.peers)) for each in chosen]
-        self._of_host = [_HostLane(self._unit(each, (), now_s), Lane(self._end), work) for each, work in works if work]
+        self._of_host = [_HostLane(self._unit(each, (), now_s), Lane(self._crew), work) for each, work in works if work]
         self._said: Set[str] = set()
         self._libraries: Tuple[LibraryLane, ...] = ()
         if self._of_gpu:
             self._libraries = tuple(
-                LibraryLane(host, library, self._end, self._units_of_gpu) for library in host.accelerators()
+                LibraryLane(host, library, self._crew, self._units_of_gpu) for library in host.accelerators()
             )
         self.series: Tuple[Series, ...] = own.SERIES + tuple(one for each in chosen for one in each.series)
 
@@ -94,8 +95,8 @@ class Sampler:
         self._look_for_release()
         self._start(self._libraries if not self._released else ())
         self._start(self._of_host)
-        if first:
-            self._wait([library.lane for library in self._libraries], None)
+        # A library is closed while nothing is asked of its GPUs, and what waits to be asked counts.
+        self._wait([library.lane for library in self._libraries], None if first else STALL_S)
         gpus = self._gpus()
         self._start(gpus if not self._released else ())
         lanes = [one.lane for one in self._of_host] + [gpu.lane for gpu in gpus]
@@ -121,7 +122,8 @@ class Sampler:
                     self._given_up.update((id(lane), lane.since_s) for lane in waited)
                     return
                 self._given_up.update((id(lane), lane.since_s) for lane in waited if most_s is None and lane.late)
-                self._ended.wait(min(left_s, 0.05))
+                self._crew.look()
+                self._ended.wait(min(left_s, STALL_S))
 
     def _end(self) -> None:
         with self._ended:

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Deque, List, NamedTuple, Sequence, Set, Tuple, Type
 
 from ..alert_facts import ActionRecord, Alert, Happening
-from ..deadline import Lane
+from ..deadline import Crew, Lane
 from ..host import Host
 from ..monitor import alerts
 from ..monitor.clock import Clock
@@ -53,7 +53,7 @@ class Actor:
         self._ticks: Deque[_Heard] = deque(maxlen=_MOST_TICKS)
         self._records: Deque[ActionRecord] = deque()
         self._over = threading.Lock()
-        self._lane = Lane(lambda: None)
+        self._lane = Lane(Crew())
 
     def __enter__(self) -> "Actor":
         _running.add(self)
