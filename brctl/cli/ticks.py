@@ -138,8 +138,9 @@ def among(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
 def noted(reports: Sequence[Report], asked: Asked) -> Sequence[Report]:
     """With a note of indices in --gpus that no GPU has, where all nodes have been asked and none has let go of them."""
     from ..node.monitor import UP
+    from ..node.samples import of
 
-    indices = {one.labels[0] for report in reports for one in report.samples if one.series == UP}
+    indices = {one.labels[0] for report in reports for one in of(report.samples, UP)}
     none = sorted(map(int, (asked.gpus or frozenset()) - indices))
     answering = [report for report in reports if not report.errors]
     if not none or not answering or any(waits(report) or _let_go(report) for report in reports):
@@ -156,11 +157,13 @@ def waits(report: Report) -> bool:
 
 def _let_go(report: Report) -> bool:
     from ..node.monitor import RELEASED
+    from ..node.samples import of
 
-    return any(one.series == RELEASED and one.value for one in report.samples)
+    return any(one.value for one in of(report.samples, RELEASED))
 
 
 def has_gpu(reports: Sequence[Report]) -> bool:
     from ..node.monitor import UP
+    from ..node.samples import of
 
-    return any(sample.series == UP and sample.value for report in reports for sample in report.samples)
+    return any(sample.value for report in reports for sample in of(report.samples, UP))

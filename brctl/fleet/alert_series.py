@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..node.alert_facts import Alert, Label
 from ..node.monitor import GPU_LABELS
 from ..node.report import Report, Sample, Series, State
+from ..node.samples import Group, Samples, grouped, of
 from .balance import UTILIZATION
 
 NODE_UP = Series("brctl_node_up", "", "gauge", (), "Whether the node answered in this tick.", "its agent", "exporter")
@@ -30,11 +31,19 @@ def with_samples(report: Report, lagging: Collection[tuple[str, str, str]], now:
     asked = not report.errors or report.errors[0].kind != "not-asked"
     at = now if report.errors else report.time
     told = [Sample(NODE_UP.name, (), float(not report.errors), State.MEASURED, at)] if asked else []
-    for one in report.samples:
-        if one.series == UTILIZATION and one.state is State.MEASURED:
+    for one in of(report.samples, UTILIZATION):
+        if one.state is State.MEASURED:
             gpu = one.labels[: len(GPU_LABELS)]
             told.append(Sample(STRAGGLER.name, gpu, float((report.node, *gpu) in lagging), one.state, one.at))
-    return report._replace(samples=(*report.samples, *told), series=(*report.series, *SERIES))
+    samples = Samples((*grouped(report.samples), Group(told)))
+    return report._replace(samples=samples, series=(*report.series, *SERIES))
+
+
+def without_node_up(samples: Sequence[Sample]) -> Iterator[Group]:
+    """Which the exporter tells itself."""
+    for group in grouped(samples):
+        up = NODE_UP.name in group.places
+        yield Group(one for one in group if one.series != NODE_UP.name) if up else group
 
 
 def firing(

@@ -6,6 +6,7 @@ behind those of other nodes. What fires is added after it, so every view and exp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,10 +14,14 @@ from ..node.alert_facts import ActionRecord, Alert, Event, Happening, Label, Out
 from ..node.monitor.alerts import Action, evaluate, resumed
 from ..node.monitor.clock import Clock
 from ..node.report import Report
-from .alert_series import FIRING, NODE_UP, firing, with_samples
+from ..node.samples import Group, Samples, grouped, of
+from .alert_series import FIRING, NODE_UP, firing, with_samples, without_node_up
 from .alert_store import Kept, Silence, Store, silenced, undone
 from .balance import stragglers
 
+_LOOK_S = 0.9
+"""Ticks that come faster are looked at so often: no alert is about less than a second, and ten looks in each would cost
+more than all else that is done with their samples."""
 _KEEP_EVERY_S = 10.0
 _AGAIN_S = 60.0
 """Between two attempts to undo what cannot be undone now."""
@@ -74,10 +79,29 @@ class Watch:
         self._clocks: dict[str, Clock] = {}
         self._last: dict[str, tuple[Report | None, Report]] = {}
         """Of each node the newest Report, and what became of it."""
+        self._looked_s = -math.inf
+        self._looked = Watched((), (), frozenset(), (), ())
+        """When alerts were last looked at, and what was seen."""
 
     def take(self, reports: Sequence[Report], now: float, now_s: float | None = None) -> Watched:
         """`now`: seconds since the epoch. `now_s`: the monotonic clock, by which it is seen that a clock was set; None:
-        none is, as of samples that were recorded."""
+        none is, as of samples that were recorded, each of which is looked at."""
+        if now_s is not None:
+            if now_s - self._looked_s < _LOOK_S and _nodes(reports) == _nodes(self._looked.reports):
+                return self._passed(reports, now)
+            self._looked_s = now_s
+        self._looked = self._look(reports, now, now_s)
+        return self._looked
+
+    def _passed(self, reports: Sequence[Report], now: float) -> Watched:
+        """With what the last look saw."""
+        records = tuple(self._of_nodes(reports))
+        if records:
+            self._keep(records, self._looked.alerts, False, now)
+        told = tuple(self._told_again(report) for report in reports)
+        return self._looked._replace(reports=told, events=(), records=records)
+
+    def _look(self, reports: Sequence[Report], now: float, now_s: float | None) -> Watched:
         silences = self._silenced(now)
         events: list[Event] = []
         lagging = {(it.node, it.gpu, it.uuid) for it in stragglers(reports)}
@@ -124,11 +148,19 @@ class Watch:
         """The same as in the last tick where nothing has changed: whoever follows knows it by that."""
         told = firing(self._alerts.get(full.node, ()), quiet, now)
         last, made = self._last.get(full.node, (None, full))
-        shown = [one.labels for one in made.samples if one.series == FIRING.name]
+        shown = [one.labels for one in of(made.samples, FIRING.name)]
         if last is not before or shown != [one.labels for one in told]:
-            kept = (one for one in full.samples if one.series != NODE_UP.name)  # the exporter tells that itself
-            made = full._replace(samples=(*kept, *told))
+            made = full._replace(samples=Samples((*without_node_up(full.samples), Group(told))))
             self._last[full.node] = before, made
+        return made
+
+    def _told_again(self, report: Report) -> Report:
+        last, made = self._last[report.node]
+        if last is not report:
+            *_, lagging, firing = grouped(made.samples)
+            samples = Samples((*without_node_up(report.samples), lagging, firing))
+            made = report._replace(samples=samples, series=made.series)
+            self._last[report.node] = report, made
         return made
 
     def _stepped(self, report: Report, now: float, now_s: float | None) -> float:
@@ -225,6 +257,11 @@ class Watch:
             file = f"{error.filename}: " if error.filename else ""
             self._trouble(f"cannot {what}: {file}{error.strerror or error}")
         self._troubles.add(what)
+
+
+def _nodes(reports: Sequence[Report]) -> Sequence[tuple[str, bool]]:
+    """And whether they answer."""
+    return [(report.node, not report.errors) for report in reports]
 
 
 def _time(report: Report, now: float) -> float:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..node.monitor import GPU_LABELS, INFO, UP
 from ..node.report import Report, Sample, State
+from ..node.samples import of
 from ..node.siblings import median
 
 UTILIZATION, CLOCK = "brctl_gpu_utilization_ratio", "brctl_gpu_clock_hertz"
@@ -98,8 +99,8 @@ def _models(reports: Sequence[Report]) -> dict[_Gpu, str]:
         names = next((one.labels for one in report.series if one.name == INFO), ())
         if names[:size] != GPU_LABELS or _MODEL not in names:
             continue
-        for sample in report.samples:
-            if sample.series == INFO and len(sample.labels) == len(names):
+        for sample in of(report.samples, INFO):
+            if len(sample.labels) == len(names):
                 index, uuid = sample.labels[:size]
                 found[report.node, index, uuid] = sample.labels[names.index(_MODEL)]
     return found
@@ -126,6 +127,6 @@ def _gpus(reports: Sequence[Report]) -> set[_Gpu]:
 def _of(reports: Sequence[Report], series: str, more: tuple[str, ...] = ()) -> Iterator[tuple[_Gpu, Sample]]:
     size = len(GPU_LABELS)
     for report in reports:
-        for sample in report.samples:
-            if sample.series == series and sample.labels[size:] == more:
+        for sample in of(report.samples, series):
+            if sample.labels[size:] == more:
                 yield (report.node, *sample.labels[:size]), sample  # type: ignore[misc]  # two of them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..node.report import Report
+from ..node.samples import of
 
 COUNT, SEEN = "brctl_gpu_xid_errors_total", "brctl_gpu_xid_last_seen_timestamp_seconds"
 
@@ -30,10 +31,10 @@ class XidEvents:
 
     def of(self, report: Report) -> tuple[XidEvent, ...]:
         """Those that came since the last Report of its node."""
-        counts = [(it.labels, it.value, it.at) for it in report.samples if it.series == COUNT and it.value is not None]
+        counts = [(it.labels, it.value, it.at) for it in of(report.samples, COUNT) if it.value is not None]
         if not counts:  # most ticks have none
             return ()
-        seen = {it.labels: it.value for it in report.samples if it.series == SEEN}
+        seen = {it.labels: it.value for it in of(report.samples, SEEN)}
         found = []
         for labels, value, at in counts:
             key = (report.node, *labels)

@@ -6,11 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
+from typing import NamedTuple
 
 from ..fleet.balance import balance, stragglers
 from ..fleet.xid_events import XidEvents
 from ..node.codec import encode
 from ..node.report import SCHEMA_VERSION, Report, Sample
+from ..node.samples import Group, grouped
 from .clean import clean
 from .data import dump, reports
 
@@ -43,23 +46,24 @@ def _row(sample: Sample) -> str:
     return f'{head}{"null" if value is None else repr(value)}, "state": "{state.value}", "at": {at!r}}}'
 
 
-_FEW = 1000
-"""Heads of lines that cost nothing to keep."""
+class _Text(NamedTuple):
+    """Of a group, and what stands before each value."""
+
+    group: Group
+    heads: list[str]
+    text: str
 
 
 class Lines:
-    """JSON lines: one a node and tick. What stands before a value is made once, as is the text of a sample that comes
-    again: ten times a second most do."""
+    """JSON lines: one a node and tick. What stands before a value is made once, and what was read before and not anew
+    keeps its text: ten times a second most does."""
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[str, tuple[str, ...]], str] = {}
         self._xids = XidEvents()
-        self._texts: dict[str, dict[int, tuple[Sample, str]]] = {}
-        """By node, and by the sample's address, which says nothing unless it is the same sample."""
+        self._kept: dict[str, list[_Text]] = {}
+        """By node, in the order of the groups."""
 
     def lines(self, found: Sequence[Report]) -> Iterator[str]:
-        if len(self._heads) > 4 * sum(len(report.samples) for report in found) + _FEW:
-            self._heads.clear()  # processes come and go
         for report in found:
             rest = {
                 "schema_version": SCHEMA_VERSION,
@@ -70,33 +74,35 @@ class Lines:
                 "notes": encode(report.notes),
                 "xids": encode(self._xids.of(report)),
             }
-            samples = ",".join(self._samples(report))
+            kept = self._kept[report.node] = list(_texts(self._kept.get(report.node, ()), report))
+            samples = ",".join(one.text for one in kept if one.text)
             yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'
 
-    def _samples(self, report: Report) -> list[str]:
-        before = self._texts.get(report.node, {})
-        self._texts[report.node] = now = {}
-        names: dict[str, tuple[str, ...]] = {}
-        texts = []
-        tail, of = "", None
-        for sample in report.samples:
-            key = id(sample)
-            known = before.get(key)
-            if known is None or known[0] is not sample:
-                series, labels, value, state, at = sample
-                head = self._heads.get((series, labels))
-                if head is None:
-                    names = names or {one.name: one.labels for one in report.series}
-                    head = self._heads[series, labels] = _head(series, names.get(series, ()), labels)
-                if of != (state, at):  # most are as the one before
-                    of, tail = (state, at), f',"state":"{state.value}","at":{at:.3f}}}'
-                known = sample, f"{head}{'null' if value is None else repr(value)}{tail}"
-            now[key] = known
-            texts.append(known[1])
-        return texts
+
+def _texts(before: Sequence[_Text], report: Report) -> Iterator[_Text]:
+    names: dict[str, tuple[str, ...]] = {}
+    for known, group in zip(chain(before, repeat(None)), grouped(report.samples), strict=False):
+        if known and known.group is group:
+            yield known
+            continue
+        if known and known.group.places is group.places:
+            heads = known.heads
+        else:
+            names = names or {one.name: one.labels for one in report.series}
+            heads = [_head(one.series, names.get(one.series, ()), one.labels) for one in group]
+        yield _Text(group, heads, ",".join(_values(heads, group)))
 
 
-def _head(series: str, names: Sequence[str], labels: Sequence[str]) -> str:
+def _values(heads: Sequence[str], group: Group) -> Iterator[str]:
+    tail, of = "", None
+    for head, (_, _, value, state, at) in zip(heads, group, strict=True):
+        if of != (state, at):  # most are as the one before
+            of, tail = (state, at), f',"state":"{state.value}","at":{at:.3f}}}'
+        yield f"{head}{'null' if value is None else repr(value)}{tail}"
+
+
+@lru_cache(maxsize=4096)
+def _head(series: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:
     plain = {"series": series, "labels": dict(zip(names, labels, strict=False))}
     return json.dumps(plain, separators=(",", ":"))[:-1] + ',"value":'
 

@@ -395,6 +395,33 @@ def test_a_time_in_which_nobody_looked_does_not_count(gap_s: int, pending: int, 
     assert len(later.tick(a=90, b=70).events) == 2 - pending - clearing
 
 
+def test_ticks_that_come_fast_are_looked_at_once_a_second_and_have_what_the_last_look_saw() -> None:
+    bench = Bench()
+    done = ActionRecord("id", 1.0, "a", "hot", (), "throttle", "why", "what", Outcome.DONE)
+    seen = []
+    for tick in range(40):
+        at_s = tick / 10
+        report = _report("a", 90 if 7 <= tick < 27 else 70, 1000.0 + at_s)
+        report = report._replace(actions=(done,)) if tick == 15 else report
+        watched = bench.watch.take([report], 1000.0 + at_s, at_s)
+        (told,) = watched.reports
+        assert told.samples[: len(report.samples)] == report.samples
+        assert told.series == (*report.series, STRAGGLER, FIRING)
+        assert bool(_firing(watched)) == (9 <= tick < 27)
+        seen += [(tick, event.what) for event in watched.events]
+        seen += [(tick, record.rule) for record in watched.records if record.id == "id"]
+    assert seen == [(9, Happening.FIRED), (15, "hot"), (27, Happening.RESOLVED)]
+
+
+def test_a_node_that_falls_silent_between_two_looks_is_looked_at_at_once() -> None:
+    bench = Bench()
+    bench.watch.take([_report("a", 70, 1000.0), _report("b", 70, 1000.0)], 1000.0, 0.0)
+    watched = bench.watch.take([_report("a", 70, 1000.1), _report("b", None, 1000.1)], 1000.1, 0.1)
+    assert [event.alert.node for event in watched.events] == ["b"]
+    again = bench.watch.take([_report("a", 70, 1000.2), _report("b", 70, 1000.2)], 1000.2, 0.2)
+    assert [event.what for event in again.events] == [Happening.RESOLVED]
+
+
 def test_a_report_that_comes_twice_tells_no_time() -> None:
     bench = Bench(rules=(RULE._replace(hold_s=20),))
     first = _report("a", 90, 1000.0)

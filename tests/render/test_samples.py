@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+
 from brctl.node.report import Report, Sample, Series, State
+from brctl.node.samples import Group, Samples
 from brctl.render.samples import Lines, Rows
 
 SERIES = Series("brctl_process_memory_bytes", "bytes", "gauge", ("pid",), "", "", "processes")
@@ -21,4 +24,28 @@ def test_processes_that_came_and_went_are_forgotten() -> None:
     for first in range(0, 20_000, 100):
         (text,) = lines.lines([a_tick(*map(str, range(first, first + 100)))])
         assert f'{{"series":"brctl_process_memory_bytes","labels":{{"pid":"{first + 99}"}},"value":1.0' in text
-    assert len(lines._heads) < 2000
+    assert [len(one.heads) for one in lines._kept["n1"]] == [100]
+
+
+def test_a_group_that_is_as_it_was_keeps_its_text_wherever_it_stands() -> None:
+    lines = Lines()
+    a, b, c = (Group(a_tick(pid).samples) for pid in "abc")
+    again = Group((a[0]._replace(value=2.0, at=11.0),), a.places)
+    other = Group((b[0]._replace(value=None, state=State.UNSUPPORTED), b[0]._replace(labels=("9",))))
+    for groups in ((a, b), (again, b), (again, b, c), (b, c), (b, other), (), (a,)):
+        report = a_tick()._replace(samples=Samples(groups))
+        (text,) = lines.lines([report])
+        assert json.loads(text)["samples"] == [
+            {
+                "series": one.series,
+                "labels": {"pid": one.labels[0]},
+                "value": one.value,
+                "state": one.state.value,
+                "at": one.at,
+            }
+            for group in groups
+            for one in group
+        ]
+    (kept,) = lines._kept["n1"]
+    (_,) = lines.lines([a_tick()._replace(samples=Samples((a,)))])
+    assert lines._kept["n1"][0] is kept

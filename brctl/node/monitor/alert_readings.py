@@ -5,6 +5,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequenc
 
 from ..alert_facts import Alert, Point, Rule
 from ..report import Sample, State
+from ..samples import grouped
 
 _HOTTEST = 200.0
 """Celsius. No chip is soldered that hot: solder melts at 217 (SAC305)."""
@@ -25,13 +26,13 @@ class Read(NamedTuple):
 class Readings:
     """The samples of one tick of one node."""
 
-    def __init__(self, rules: Iterable[Rule], samples: Iterable[Sample]) -> None:
+    def __init__(self, rules: Iterable[Rule], samples: Sequence[Sample]) -> None:
         """Of the samples, those that the rules look at."""
         names = {name for rule in rules for name in (rule.series, rule.other, rule.unless)}
         self._of: Dict[str, List[Sample]] = {}
-        for sample in samples:
-            if sample.series in names:
-                self._of.setdefault(sample.series, []).append(sample)
+        for group in grouped(samples):
+            for name in group.places.keys() & names:
+                self._of.setdefault(name, []).extend(group[place] for place in group.places[name])
         self._by_labels: Dict[str, Dict[Tuple[str, ...], Sample]] = {}
 
     def of(self, series: str) -> Sequence[Sample]:

@@ -1,7 +1,8 @@
 """What the sampler tells of itself and of the GPUs as a whole."""
 
+import math
 import time
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..report import Series, State
 from . import GPU_LABELS, UP, Kind
@@ -35,53 +36,70 @@ _TIMEOUTS = _own.counter("monitor_collector_timeouts_total", "", "Runs that hung
 SERIES: Tuple[Series, ...] = tuple(_own.all)
 
 
+_EVERY_S = 0.9
+"""Where nothing has gone wrong, what it costs is not told more often: at ten ticks a second that would be a good part
+of it."""
+
+
 class Clockwork:
-    """How the ticks go."""
+    """How the ticks go, and what they cost."""
 
     def __init__(self) -> None:
         self.ticks = self.skipped = 0
         self.lateness_s = 0.0
+        self._block: Optional[Block] = None
+        self._told_s = -math.inf
+        self._wrong: List[bool] = []
+
+    def block(self, now: float, now_s: float, units: Sequence[Unit]) -> Block:
+        """After those of the units in the same tick."""
+        wrong = [unit.wrong for unit in units]
+        if self._block is None or now_s - self._told_s >= _EVERY_S or wrong != self._wrong:
+            self._block = _block("clockwork", now, self._found(now_s, units))
+            self._told_s, self._wrong = now_s, wrong
+        return self._block
+
+    def _found(self, now_s: float, units: Sequence[Unit]) -> Iterator[Tuple[Slot, float]]:
+        yield _slot(_CPU, "agent"), time.process_time()
+        yield _slot(_LATENESS), self.lateness_s
+        yield _slot(_TICKS), self.ticks
+        yield _slot(_SKIPPED), self.skipped
+        for name, of_it in _by_collector(units).items():
+            answers = [unit.answer for unit in of_it if unit.answer]
+            late = any(unit.late(now_s) for unit in of_it)
+            if answers or late:
+                yield _slot(_SUCCESS, name), float(not late and all(answer.error is None for answer in answers))
+            if answers:
+                yield _slot(_DURATION, name), max(answer.took_s for answer in answers)
+            yield _slot(_TIMEOUTS, name), sum(unit.timeouts for unit in of_it)
 
 
-def block(
-    now: float,
-    now_s: float,
-    clockwork: Clockwork,
-    units: Sequence[Unit],
-    libraries: Sequence[LibraryLane],
-    released: bool,
-    least: int,
-) -> Block:
-    """`least`: how many GPUs there should be at least."""
-    found: Dict[Slot, Optional[float]] = {}
+def block(now: float, libraries: Sequence[LibraryLane], released: bool, least: int) -> Block:
+    """Which GPUs there are. `least`: how many there should be at least."""
+    return _block(SAMPLER, now, _of_gpus(libraries, released, least))
 
-    def tell(series: Series, value: float, *labels: str) -> None:
-        found[series.name, labels] = value
 
+def _of_gpus(libraries: Sequence[LibraryLane], released: bool, least: int) -> Iterator[Tuple[Slot, float]]:
     gpus = [gpu for library in libraries for gpu in library.gpus]
     for gpu in gpus:
         up = gpu.up
         if up is not None and not released:
-            tell(_UP, float(up), *gpu.labels)
+            yield _slot(_UP, *gpu.labels), float(up)
     visible = [library.visible for library in libraries if library.visible is not None]
     if gpus or least:
-        tell(_EXPECTED, max(len(gpus), least))
+        yield _slot(_EXPECTED), max(len(gpus), least)
     if visible and not released:
-        tell(_VISIBLE, sum(visible))
-    tell(_RELEASED, float(released))
-    tell(_CPU, time.process_time(), "agent")
-    tell(_LATENESS, clockwork.lateness_s)
-    tell(_TICKS, clockwork.ticks)
-    tell(_SKIPPED, clockwork.skipped)
-    for name, of_it in _by_collector(units).items():
-        answers = [unit.answer for unit in of_it if unit.answer]
-        late = any(unit.late(now_s) for unit in of_it)
-        if answers or late:
-            tell(_SUCCESS, float(not late and all(answer.error is None for answer in answers)), name)
-        if answers:
-            tell(_DURATION, max(answer.took_s for answer in answers), name)
-        tell(_TIMEOUTS, sum(unit.timeouts for unit in of_it), name)
-    return Block(SAMPLER, (), tuple(found), tuple(found.values()), State.MEASURED, now)
+        yield _slot(_VISIBLE), sum(visible)
+    yield _slot(_RELEASED), float(released)
+
+
+def _slot(series: Series, *labels: str) -> Slot:
+    return series.name, labels
+
+
+def _block(name: str, now: float, found: Iterable[Tuple[Slot, float]]) -> Block:
+    slots, values = zip(*found)
+    return Block(name, (), slots, values, State.MEASURED, now)
 
 
 def _by_collector(units: Iterable[Unit]) -> Dict[str, List[Unit]]:

@@ -133,8 +133,8 @@ class Sampler:
         now, now_s = time.time(), time.monotonic()
         units = [lane.unit for lane in self._of_host] + [unit for gpu in self._gpus() for unit in gpu.units]
         blocks = [unit.block(now, now_s, began_s) for unit in units]
-        of_itself = own.block(now, now_s, self._clockwork, units, self._libraries, self._released, self._expected)
-        return (of_itself, *(block for block in blocks if block))
+        of_gpus = own.block(now, self._libraries, self._released, self._expected)
+        return (of_gpus, self._clockwork.block(now, now_s, units), *(block for block in blocks if block))
 
     def _news(self) -> Iterator[str]:
         """What fails now and was not told before."""

@@ -17,13 +17,13 @@ admin side follows, and believes nothing that it cannot check.
 """
 
 import json
-from itertools import chain, repeat
-from math import isfinite
+from itertools import repeat
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..alert_facts import ActionRecord
 from ..codec import InvalidReportError, decode, encode, sound
 from ..report import Report, Sample, Series, State
+from ..samples import Group, Samples, places
 
 Slot = Tuple[str, Tuple[str, ...]]
 Key = Tuple[str, Tuple[str, ...]]
@@ -149,9 +149,10 @@ class _Block:
     """What the admin side knows of one."""
 
     def __init__(self, slots: Sequence[Slot]) -> None:
-        self.samples: Tuple[Sample, ...] = ()
+        self.group = Group(())
         self.state = State.MEASURED
         self.names, self._labels = tuple(name for name, _ in slots), tuple(labels for _, labels in slots)
+        self._places = places(self.names)
         self._values: List[Optional[float]] = [None] * len(slots)
 
     def set(self, state: State, at: float, steps: Sequence[int], values: Sequence[Optional[float]]) -> None:
@@ -165,7 +166,7 @@ class _Block:
         states: Iterable[State] = repeat(state)
         if state is State.MEASURED and None in self._values:
             states = [State.UNSUPPORTED if value is None else state for value in self._values]
-        self.samples = tuple(map(Sample, self.names, self._labels, self._values, states, repeat(at)))
+        self.group = Group(map(Sample, self.names, self._labels, self._values, states, repeat(at)), self._places)
 
 
 class Follower:
@@ -179,8 +180,8 @@ class Follower:
     def follow(self, payload: bytes) -> Report:
         """What the node says in this tick. Raises InvalidReportError; nothing that comes after it can be believed."""
         try:
-            at, gone, new, changed, notes, *actions = json.loads(payload)
-            _demand(_is_number(at), "no time")
+            at, gone, new, changed, notes, *actions = _PLAIN.decode(payload.decode("ascii"))
+            _demand(type(at) in _NUMBERS, "no time")
             _demand(0 <= at < _LATEST, "the node's clock is set before 1970, or after 2099")
             _demand(all(type(note) is str for note in notes) and len(notes) <= _MOST_NOTES, "no notes")
             done = _actions(actions)
@@ -192,7 +193,7 @@ class Follower:
                 self._change(at, *one)
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
             raise InvalidReportError("no tick: {}: {}".format(type(error).__name__, error)) from None
-        samples = tuple(chain.from_iterable(block.samples for block in self._blocks.values()))
+        samples = Samples(block.group for block in self._blocks.values())
         _demand(len(samples) <= MOST_SAMPLES, "{} samples".format(len(samples)))
         return self._head._replace(time=float(at), samples=samples, notes=tuple(map(sound, notes)), actions=done)
 
@@ -216,10 +217,14 @@ class Follower:
         block = self._blocks[number]
         _demand(type(ms) is int and abs(ms) < _LATEST * _MS, "no milliseconds")  # clocks may be set in between
         _demand(len(steps) == len(values) and sum(steps) <= len(block.names), "no values")
-        _demand(all(type(step) is int and step > 0 for step in steps), "no places")
-        _demand(all(value is None or _is_number(value) for value in values), "no numbers")
+        _demand(not steps or (set(map(type, steps)) == {int} and min(steps) > 0), "no places")
         _demand(state is None or (type(state) is int and state >= 0), "no state")
-        block.set(block.state if state is None else _STATES[state], at + ms / _MS, steps, values)
+        now = block.state if state is None else _STATES[state]
+        known = [value for value in values if value is not None]
+        if known:
+            fit = now is State.MEASURED and _NUMBERS.issuperset(map(type, known))
+            _demand(fit and min(known) >= -_GREATEST and max(known) <= _GREATEST, "no numbers")
+        block.set(now, at + ms / _MS, steps, values)
 
 
 def _actions(plain: Sequence[Any]) -> Tuple[ActionRecord, ...]:
@@ -230,9 +235,14 @@ def _actions(plain: Sequence[Any]) -> Tuple[ActionRecord, ...]:
         raise InvalidReportError("no tick: {}".format(error)) from None
 
 
-def _is_number(value: Any) -> bool:
-    """bool is an int to Python; JSON has numbers of any size."""
-    return type(value) in (int, float) and isfinite(value) and abs(value) <= _GREATEST
+def _refuse(constant: str) -> None:
+    """Of NaN nothing can be said that is less or greater."""
+    raise ValueError(constant + " is no number")
+
+
+_PLAIN = json.JSONDecoder(parse_constant=_refuse)
+_NUMBERS = frozenset((int, float))
+"""bool is an int to Python."""
 
 
 def _demand(fits: bool, what: str) -> None:

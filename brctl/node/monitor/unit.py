@@ -1,10 +1,10 @@
 """Unit: one collector on one part of the machine, with what it last gave."""
 
 import time
-from typing import Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple, Optional, Sequence, Tuple
 
-from ..report import State
-from . import Collector, Readings
+from ..report import Series, State
+from . import Collector, Reading, Readings
 from .previous import Previous
 from .stream import Block, Slot
 
@@ -12,7 +12,7 @@ PATIENCE_S = 0.5
 """So long a run may take before its values are timed out."""
 
 _GREATEST = 2**64
-"""Of what is told at all: JSON has numbers of any size, and some that are none."""
+"""Of what is told at all: JSON has numbers of any size, and some that are none. No NaN is less or greater."""
 
 
 class Answer(NamedTuple):
@@ -41,11 +41,16 @@ class Unit:
         self.asked_s: Optional[float] = None
         """When it was last handed to its lane."""
         self.timeouts = 0
+        self.wrong = False
+        """Whether it had no values, or those of before, in the last tick."""
         self._counted_s: Optional[float] = None
         self._previous = Previous()
+        self._shape: Tuple[Tuple[Series, ...], Tuple[Tuple[str, ...], ...]] = (), ()
+        """Series and labels of the last run that gave values; as long as they are the same so are the slots."""
+        self._each: Tuple[Slot, ...] = ()
+        """One for each of its readings."""
         self._slots: Tuple[Slot, ...] = ()
-        """Of the last run that gave values. As long as they are the same they stay the same object, which is quickly
-        compared."""
+        """Each of these once."""
         self._told: Tuple[Optional[Answer], Optional[Block]] = (None, None)
         """The last answer that was told as it is: between two runs it stays the same block."""
 
@@ -53,19 +58,24 @@ class Unit:
         """In the lane's thread. Never raises."""
         previous, began_s, at = self._previous, time.monotonic(), time.time()
         previous.now_s, previous.now = began_s, at
-        values: Dict[Slot, Optional[float]] = {}
+        slots: Tuple[Slot, ...] = ()
+        values: Tuple[Optional[float], ...] = ()
         error: Optional[Exception] = None
         try:
-            for series, value, labels in collect(previous):
-                known = value is not None and -_GREATEST <= value <= _GREATEST  # no NaN is
-                values[series.name, self.labels + labels] = value if known else None
+            values = self._values(list(collect(previous)))
+            slots = self._slots
         except Exception as found:  # whatever it is, it costs these values and no others
-            values, error = {}, found
-        slots = tuple(values)
-        if slots != self._slots and not error:
-            self._slots = slots
-        took_s = time.monotonic() - began_s
-        self.answer = Answer(() if error else self._slots, tuple(values.values()), at, began_s, took_s, error)
+            error = found
+        self.answer = Answer(slots, values, at, began_s, time.monotonic() - began_s, error)
+
+    def _values(self, readings: Sequence[Reading]) -> Tuple[Optional[float], ...]:
+        """One for each slot: of readings of the same one the last."""
+        series, values, labels = zip(*readings) if readings else ((), (), ())
+        if (series, labels) != self._shape:
+            self._each = tuple((one.name, self.labels + more) for one, more in zip(series, labels))
+            self._slots, self._shape = tuple(dict.fromkeys(self._each)), (series, labels)
+        known = [value if value is not None and -_GREATEST <= value <= _GREATEST else None for value in values]
+        return tuple(known if len(self._slots) == len(known) else dict(zip(self._each, known)).values())
 
     def put_off(self, now_s: float) -> None:
         """It begins now: what comes next keeps to the cadence, and what was missed is not made up for."""
@@ -89,7 +99,8 @@ class Unit:
             self._counted_s = self.asked_s
             self.timeouts += 1
         failed = answer is None or answer.error is not None
-        if late or failed or self.due_s + PATIENCE_S < began_s:
+        self.wrong = late or failed
+        if self.wrong or self.due_s + PATIENCE_S < began_s:
             state = State.STALE if failed and not late else State.TIMEOUT
             none = (None,) * len(self._slots)
             return Block(self.collector.id, self.labels, self._slots, none, state, now) if none else None

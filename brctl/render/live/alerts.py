@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...fleet.alert_series import FIRING
 from ...node.report import Report
+from ...node.samples import of
 from .ink import Cell, Column, Line, cell
 from .items import Item, Section
 from .seen import Node
@@ -30,7 +31,7 @@ def _item(alert: str, severity: str, part: str) -> Item:
 
 def counted(reports: Sequence[Report]) -> list[Line]:
     """A piece of the line that sums many nodes up; nothing where nothing fires."""
-    firing = [one.labels for report in reports for one in report.samples if one.series == FIRING.name and one.value]
+    firing = [one.labels for report in reports for one in of(report.samples, FIRING.name) if one.value]
     critical = sum(labels[1:2] == ("critical",) for labels in firing)
     if not firing:
         return []
