@@ -1,5 +1,6 @@
 """How a C function of the mocked NVML answers: with values that the GPU has, or with a code of nvmlReturn_t."""
 
+from functools import lru_cache
 from typing import Any, Callable, Mapping, Optional
 
 # nvmlReturn_t (nvml.h)
@@ -56,5 +57,10 @@ def ask_for_room(size: int, count: Any, array: Optional[Any]) -> None:
 
 def driver(gpu: Values) -> "tuple[int, int]":
     """Branch and release: (535, 54) of 535.54.03."""
-    branch, release, *_ = [int(part) for part in gpu["driver_version"].split(".")] + [0]
+    return _release(gpu["driver_version"])
+
+
+@lru_cache(maxsize=None)
+def _release(version: str) -> "tuple[int, int]":
+    branch, release, *_ = [int(part) for part in version.split(".")] + [0]
     return branch, release

@@ -11,6 +11,11 @@ XID_CRITICAL = 8
 _NO_INSTANCE = 0xFFFFFFFF
 
 
+def _sleep(seconds: float) -> None:
+    if seconds > 0:  # else it still is a call of the system
+        time.sleep(seconds)
+
+
 class Event(NamedTuple):
     at_s: float
     """On the monotonic clock."""
@@ -47,13 +52,13 @@ class EventSets:
 
     def wait(self, number: int, data: Any, timeout_ms: Any) -> int:
         """Fills `data`, and gives the handle of the GPU that it happened to. Raises RefusedError: nothing happened."""
-        events, end = self._set(number), time.monotonic() + plain(timeout_ms) / 1000.0
+        events, now_s, wait_s = self._set(number), time.monotonic(), plain(timeout_ms) / 1000.0
         due = self._next(events)
-        if due is None or due[1].at_s > end:
-            time.sleep(max(0.0, end - time.monotonic()))
+        if due is None or due[1].at_s > now_s + wait_s:
+            _sleep(wait_s)
             raise RefusedError(TIMEOUT)
         place, event = due
-        time.sleep(max(0.0, event.at_s - time.monotonic()))
+        _sleep(event.at_s - now_s)
         events.given.add(place)
         data.eventType, data.eventData = XID_CRITICAL, event.xid
         data.gpuInstanceId = data.computeInstanceId = _NO_INSTANCE

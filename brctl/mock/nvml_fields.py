@@ -1,6 +1,7 @@
 """nvmlDeviceGetFieldValues of one mocked GPU. Which ids there are, and what they mean, depends on the driver."""
 
 from ctypes import c_char, sizeof
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Dict, Tuple
 
@@ -8,15 +9,16 @@ from .nvml_answer import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, RefusedError,
 from .nvml_words import RECOVERY_ACTIONS
 
 _POISON = b"\xa5" * 8
+_LEFT_OVER = {4: int.from_bytes(_POISON[4:], "little") << 32, 8: 0}
+"""In the bytes behind a value, by its size."""
 """What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
 _Kind = Tuple[int, int]
 """The bytes of a value, and its nvmlValueType_t."""
 _UINT, _ULONGLONG, _INT = (4, 1), (8, 3), (4, 5)
 # nvmlFieldValue_t: id and scope, time and latency, type and return code, union. By ctypes each takes ten times as long.
 _SIZE = 40
-_ASKED, _TYPE, _REST = Struct("II"), Struct("I"), Struct("I8s")
-_TYPE_AT, _REST_AT = 24, 28
-_MODULUS = 1 << 64
+_ASKED, _ANSWERED, _REFUSED = Struct("II"), Struct("IIQ"), Struct("I8s")
+_ANSWERED_AT, _REFUSED_AT = 24, 28
 
 _Field = Tuple[str, _Kind]
 _FIELDS: Dict[int, _Field] = {
@@ -77,15 +79,13 @@ def field_values(gpu: Values, count: Any, array: Any) -> None:
     """Succeeds as a whole; each field has its own return code."""
     fields = (c_char * sizeof(array._obj)).from_buffer(array._obj)
     for place in range(0, min(plain(count) * _SIZE, len(fields)), _SIZE):
-        code, union = SUCCESS, _POISON
         try:
             value, (size, kind) = _value(gpu, *_ASKED.unpack_from(fields, place))
         except RefusedError as refused:
-            code = refused.code
-        else:
-            _TYPE.pack_into(fields, place + _TYPE_AT, kind)
-            union = (int(value) % _MODULUS).to_bytes(8, "little")[:size] + _POISON[size:]  # wraps, as C does
-        _REST.pack_into(fields, place + _REST_AT, code, union)
+            _REFUSED.pack_into(fields, place + _REFUSED_AT, refused.code, _POISON)
+            continue
+        union = int(value) % (1 << 8 * size) | _LEFT_OVER[size]  # wraps, as C does
+        _ANSWERED.pack_into(fields, place + _ANSWERED_AT, kind, SUCCESS, union)
 
 
 def _value(gpu: Values, number: int, scope: int) -> Tuple[int, _Kind]:
@@ -99,11 +99,17 @@ def _value(gpu: Values, number: int, scope: int) -> Tuple[int, _Kind]:
             raise RefusedError(NOT_SUPPORTED)
         return need(gpu, key), kind
     branch, _ = driver(gpu)
+    if number in _slowdowns(branch):
+        return need(gpu, _slowdowns(branch)[number]), _ULONGLONG
     if number == _RECOVERY_ACTION and branch >= _SINCE_RECOVERY_ACTION:
         return RECOVERY_ACTIONS.index(need(gpu, "recovery_action")), _INT
-    first = max([first for since, first in _MOVED.items() if branch >= since], default=number + 1)
-    if first <= number < first + len(_REASONS):
-        return need(gpu, _REASONS[number - first]), _ULONGLONG
-    if first == _MOVED[580] and number in _POWER_SMOOTHING:
+    if branch >= max(_MOVED) and number in _POWER_SMOOTHING:
         return 1, _UINT
     raise RefusedError(INVALID_ARGUMENT)
+
+
+@lru_cache(maxsize=None)
+def _slowdowns(branch: int) -> Dict[int, str]:
+    """The keys by the ids that this branch has for them."""
+    first = max([first for since, first in _MOVED.items() if branch >= since], default=None)
+    return {} if first is None else dict(enumerate(_REASONS, first))

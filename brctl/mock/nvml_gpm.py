@@ -54,7 +54,7 @@ class Samples:
 
     def compare(self, asked: Any, first: int, second: int) -> None:
         """Fill in the metrics that are asked for, in percent, as they were at the second sample."""
-        if asked.version != _VERSION or self._at(first) is None:
+        if asked.version != _VERSION or self._at(first) is None or first == second:
             raise RefusedError(INVALID_ARGUMENT)
         gpu = self._at(second)
         if gpu is None:

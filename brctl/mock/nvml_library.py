@@ -99,7 +99,7 @@ class Library:
 
     def _at(self, handle: Any) -> "tuple[_Gpu, Optional[int]]":
         """The GPU of a handle, and which of its MIG devices it is. Raises RefusedError: it is none."""
-        address = handle if isinstance(handle, int) else ctypes.cast(handle, ctypes.c_void_p).value or 0
+        address = handle if isinstance(handle, int) else _address(handle)
         index, part = divmod(address - _FIRST_HANDLE, _HANDLE_STEP)
         if not 0 <= index < len(self._gpus) or part > len(self._gpus[index].mig_devices):
             raise RefusedError(INVALID_ARGUMENT)
@@ -310,7 +310,11 @@ def _give_handle(address: int, output: Any) -> None:
 
 
 def _address(handle: Any) -> int:
-    return ctypes.cast(handle, ctypes.c_void_p).value or 0
+    """Where a pointer points to; 0 where it does not, or is none. A cast would take four times as long."""
+    try:
+        return ctypes.c_void_p.from_buffer(handle).value or 0
+    except TypeError:
+        return 0
 
 
 def _kernel_form(address: str) -> str:

@@ -3,13 +3,13 @@
 Never nvmlDeviceGetPcieThroughput, which measures for 20 ms in the driver: there are counters.
 """
 
+import ctypes
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..gpu_facts import GpuLink
 from ..meter_facts import GpuActivity, GpuLinkErrorSums, GpuMemory, GpuProfile, GpuTemperatures, GpuTraffic
-from . import AcceleratorError
 from .nvml_batch import Batch, Field
-from .nvml_calls import Calls, RefusalError, member
+from .nvml_calls import Calls, member
 from .nvml_structures import memory
 from .nvml_words import THERMAL_REASONS, event_reasons, link_error_fields
 
@@ -23,7 +23,7 @@ _SM, _MEMORY = 1, 2  # nvmlClockType_t
 _REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
 _LAST_PERFORMANCE_STATE = 15
-_REGISTER = "nvmlDeviceRegisterEvents"
+_REGISTER, _NEXT = "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"
 _XID_EVENT = 8
 """nvmlEventTypeXidCriticalError"""
 _TIMEOUT = 10
@@ -50,8 +50,9 @@ class NvmlMeter:
         self._link_errors = Batch(calls, [(field, link.link_index) for field in fields for link in links])
         self._links = len(links)
         self._events: Any = None
-        self._gpm: Dict[Tuple[int, ...], Tuple[Any, Any]] = {}
-        """Of the GPU, and of each MIG instance: the last sample, and where the next one goes."""
+        self._gpm: Dict[Tuple[int, ...], Tuple[Any, Any, Any]] = {}
+        """Of the GPU, and of each MIG instance: what is asked, the last sample, and where the next one goes."""
+        self._has_gpm = False
         self._reasons: Optional[Tuple[str, ...]] = None
 
     def activity(self) -> GpuActivity:
@@ -118,8 +119,8 @@ class NvmlMeter:
         """None at the first look, which has nothing to compare with."""
         calls, name = self._calls, "nvmlGpmMetricsGet"
         instance = () if gpu_instance is None else (gpu_instance,)
-        support = calls.read("nvmlGpmQueryDeviceSupport")
-        if not support or not support.isSupportedDevice or (name, *instance) in calls.refused:
+        self._has_gpm = self._has_gpm or bool(member(calls.read("nvmlGpmQueryDeviceSupport"), "isSupportedDevice"))
+        if not self._has_gpm or (name, *instance) in calls.refused:
             return None
         values = calls.read(name, *instance, by=self._compare)
         return GpuProfile(*values) if values else None
@@ -137,33 +138,33 @@ class NvmlMeter:
     def _waiting(self) -> List[int]:
         found: List[int] = []
         while len(found) < _MOST_EVENTS:
-            try:
-                event = self._calls.call("nvmlEventSetWait_v2", by=self._next)
-            except AcceleratorError as error:
-                if isinstance(error, RefusalError) and error.code == _TIMEOUT:
-                    break  # there is none
-                raise
+            event = self._calls.call(_NEXT, by=self._next)
+            if event is None:
+                break
             if event.eventType & _XID_EVENT:
                 found.append(int(event.eventData))
         return found
 
     def _next(self, _: Any) -> Any:
-        return self._calls.pynvml.nvmlEventSetWait_v2(self._events, 0)
+        """Not by pynvml's own function, which makes an exception of it that there is none."""
+        pynvml = self._calls.pynvml
+        event = pynvml.c_nvmlEventData_t()
+        code = pynvml._nvmlGetFunctionPointer(_NEXT)(self._events, ctypes.byref(event), ctypes.c_uint(0))
+        if code not in (0, _TIMEOUT):
+            raise pynvml.NVMLError(code)
+        return None if code else event
 
     def _compare(self, handle: Any, *instance: int) -> Optional[Tuple[Optional[float], ...]]:
         pynvml = self._calls.pynvml
+        take = pynvml.nvmlGpmMigSampleGet if instance else pynvml.nvmlGpmSampleGet
         if instance not in self._gpm:
-            self._gpm[instance] = None, pynvml.nvmlGpmSampleAlloc()
-        before, now = self._gpm[instance]
-        (pynvml.nvmlGpmMigSampleGet if instance else pynvml.nvmlGpmSampleGet)(handle, *instance, now)
-        self._gpm[instance] = now, before or pynvml.nvmlGpmSampleAlloc()
+            self._gpm[instance] = _gpm_question(pynvml), None, pynvml.nvmlGpmSampleAlloc()
+        asked, before, now = self._gpm[instance]
+        take(handle, *instance, now)
+        self._gpm[instance] = asked, now, before or pynvml.nvmlGpmSampleAlloc()
         if before is None:
             return None
-        asked = pynvml.c_nvmlGpmMetricsGet_t()
-        asked.version, asked.numMetrics = pynvml.NVML_GPM_METRICS_GET_VERSION, len(_GPM_METRICS)
         asked.sample1, asked.sample2 = before, now
-        for place, metric in enumerate(_GPM_METRICS):
-            asked.metrics[place].metricId = metric
         pynvml.nvmlGpmMetricsGet(asked)
         return tuple(_share(asked.metrics[place]) for place in range(len(_GPM_METRICS)))
 
@@ -173,6 +174,15 @@ class NvmlMeter:
         if margin is None or margin > 0 or any(reason in THERMAL_REASONS for reason in self._reasons or ()):
             return margin
         return None
+
+
+def _gpm_question(pynvml: Any) -> Any:
+    """What is asked of two samples: 16 kB, and so made once."""
+    asked = pynvml.c_nvmlGpmMetricsGet_t()
+    asked.version, asked.numMetrics = pynvml.NVML_GPM_METRICS_GET_VERSION, len(_GPM_METRICS)
+    for place, metric in enumerate(_GPM_METRICS):
+        asked.metrics[place].metricId = metric
+    return asked
 
 
 def _percent(value: Optional[int]) -> Optional[int]:
