@@ -58,6 +58,8 @@ _LINK_FIELDS: Dict[int, _Field] = {
     221: ("nvlink_crc_errors", _ULONGLONG),
 }
 """Those of one link, which scopeId names."""
+_SUMMED, _ALL_LINKS = (138, 139), 0xFFFFFFFF
+"""Of these that scope gives the sum over all links."""
 _BEFORE_NVLINK_5, _OF_NVLINK_5 = (161, 162, 163), (215, 221)
 """It counts symbol errors where those before it count CRC errors; data is counted alike."""
 _REASONS = ("sw_thermal_slowdown_ns", "hw_thermal_slowdown_ns", "hw_power_brake_slowdown_ns")
@@ -94,6 +96,8 @@ def _value(gpu: Values, number: int, scope: int) -> Tuple[int, _Kind]:
         return need(gpu, key), kind
     if number in _LINK_FIELDS:
         key, kind = _LINK_FIELDS[number]
+        if scope == _ALL_LINKS and number in _SUMMED:
+            return need(gpu, key) * (need(gpu, "nvlinks") - len(gpu.get("nvlinks_down") or ())), kind
         newer = (gpu.get("nvlink_version") or "") >= "5."
         if not link_is_up(gpu, scope) or number in (_BEFORE_NVLINK_5 if newer else _OF_NVLINK_5):
             raise RefusedError(NOT_SUPPORTED)

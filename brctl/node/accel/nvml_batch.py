@@ -32,6 +32,10 @@ class Batch:
         self._refused = -1
         self._buffer: Any = None
 
+    def refused(self, field: Field) -> bool:
+        """Whether it is known that this field is not supported."""
+        return _key(field) in self._calls.refused
+
     def read(self) -> List[Optional[int]]:
         """One value for each field. Raises AcceleratorError where the GPU as a whole does not answer."""
         calls = self._calls

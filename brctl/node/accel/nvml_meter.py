@@ -17,8 +17,8 @@ from .nvml_words import THERMAL_REASONS, event_reasons, link_error_fields
 _SW_POWER_CAP, _ENERGY, _POWER_AVERAGE, _POWER_INSTANT = 74, 83, 185, 186
 _MEMORY_TEMPERATURE, _PCIE_REPLAYS = 82, 94
 _PCIE_TRANSMITTED, _PCIE_RECEIVED = 197, 198
-_LINK_DATA = (138, 139)
-"""KiB transmitted and received. The scope is the link."""
+_LINK_DATA, _ALL_LINKS = (138, 139), 0xFFFFFFFF
+"""KiB transmitted and received. The scope is the link; UINT_MAX is the sum over all of them (nvml.h)."""
 _SM, _MEMORY = 1, 2  # nvmlClockType_t
 _REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 _TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
@@ -43,8 +43,9 @@ class NvmlMeter:
         ids = (_POWER_AVERAGE, _POWER_INSTANT, _ENERGY, _SW_POWER_CAP, *slowdowns)
         self._activity = Batch(calls, [(field, 0) for field in ids])
         self._of_memory = Batch(calls, [(_MEMORY_TEMPERATURE, 0)])
-        data: List[Field] = [(field, link.link_index) for field in _LINK_DATA for link in links]
-        self._traffic = Batch(calls, [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0), *data])
+        pcie: List[Field] = [(_PCIE_TRANSMITTED, 0), (_PCIE_RECEIVED, 0), (_PCIE_REPLAYS, 0)]
+        self._traffic = Batch(calls, pcie + [(field, _ALL_LINKS) for field in _LINK_DATA if links])
+        self._of_links = Batch(calls, [(field, link.link_index) for field in _LINK_DATA for link in links])
         self._error_fields = link_error_fields(links[0].version if links else None)
         fields = [field for field in self._error_fields if field is not None]
         self._link_errors = Batch(calls, [(field, link.link_index) for field in fields for link in links])
@@ -91,7 +92,9 @@ class NvmlMeter:
 
     def traffic(self) -> GpuTraffic:
         transmitted, received, replays, *of_links = self._traffic.read()
-        sent_kib, received_kib = self._sums(of_links, len(_LINK_DATA))
+        sent_kib, received_kib = of_links or (None, None)
+        if self._traffic.refused((_LINK_DATA[0], _ALL_LINKS)):  # a driver that knows but single links
+            sent_kib, received_kib = self._sums(self._of_links.read(), len(_LINK_DATA))
         return GpuTraffic(
             pcie_transmit_bytes=transmitted,
             pcie_receive_bytes=received,

@@ -36,6 +36,18 @@ def test_links_that_are_down_are_left_out(look: Any, watched: Any) -> None:
     assert seen["gpu_nvlink_transmit_bytes_total", ()] == 15 * 1024
 
 
+def test_a_driver_that_knows_but_single_links(look: Any, watched: Any, monkeypatch: Any) -> None:
+    from brctl.mock import nvml_fields
+
+    monkeypatch.setattr(nvml_fields, "_SUMMED", ())
+    gpu = watched(nvlink_tx_kib=3, nvlink_rx_kib=4)
+    watching = look(COLLECTOR)
+    for now_s in (1.0, 2.0):
+        seen = watching.of(now_s, gpu)
+        assert seen["gpu_nvlink_transmit_bytes_total", ()] == 18 * 3 * 1024
+        assert seen["gpu_nvlink_receive_bytes_total", ()] == 18 * 4 * 1024
+
+
 def test_the_call_that_takes_twenty_milliseconds_is_never_made(look: Any, watched: Any, monkeypatch: Any) -> None:
     import pynvml
 
