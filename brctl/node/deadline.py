@@ -81,12 +81,13 @@ class Crew:
         self._idle: List[_Hand] = []
         self._at_work: Set[_Hand] = set()
 
-    def do(self, lane: "Lane") -> None:
+    def add(self, lane: "Lane") -> None:
+        """Its work waits until somebody looks."""
         self._waiting.append(lane)
-        self.look()
 
     def look(self) -> None:
-        """See that somebody does what waits. It may be called at any time."""
+        """See that somebody does what waits; at any time, but best when all is there: a thread that has begun is in the
+        way of the one that goes on adding."""
         now_s = time.monotonic()
         with self._lock:
             if not self._waiting or any(now_s - hand.since_s < STALL_S for hand in self._at_work):
@@ -131,7 +132,8 @@ class _Hand(_Watched):
 class Lane:
     """For work that comes again and again: one piece after the other, none while it is at one.
 
-    It is not waited for: the one who hands it work asks whether it is `busy`, and sees in `late` that no end comes.
+    It is not waited for: the one who hands it work, and then has the crew look, asks whether it is `busy`, and sees in
+    `late` that no end comes.
     """
 
     def __init__(self, crew: Crew) -> None:
@@ -146,7 +148,7 @@ class Lane:
     def start(self, work: Callable[[], object]) -> None:
         """Do `work`, which raises nothing; the lane must not be busy."""
         self.busy, self.since_s, self._work = True, time.monotonic(), work
-        self._crew.do(self)
+        self._crew.add(self)
 
     @property
     def late(self) -> Optional[HungError]:

@@ -115,6 +115,7 @@ def test_lanes_share_one_thread_as_long_as_none_takes_long() -> None:
     for number in range(3):
         for lane in lanes:
             lane.start(lambda number=number: seen.append((number, threading.current_thread().ident)))
+        crew.look()
         while any(lane.busy for lane in lanes):
             assert rest.acquire(timeout=3)
         assert [lane.late for lane in lanes] == [None, None, None]
@@ -142,6 +143,7 @@ def test_what_waits_behind_a_lane_that_hangs_is_done_by_another_thread() -> None
         assert rest.acquire(timeout=3)
     for number in range(3, 6):  # whoever was held up is of use again
         fine.start(lambda number=number: seen.append(number))
+        crew.look()
         while fine.busy:
             assert rest.acquire(timeout=3)
     assert seen == list(range(6))
@@ -149,7 +151,8 @@ def test_what_waits_behind_a_lane_that_hangs_is_done_by_another_thread() -> None
 
 def test_a_lane_that_hangs_names_its_call() -> None:
     rest, hold = threading.Semaphore(0), threading.Event()
-    lane = Lane(Crew(rest.release))
+    crew = Crew(rest.release)
+    lane = Lane(crew)
     assert lane.call == ""
 
     def hang() -> None:
@@ -157,6 +160,9 @@ def test_a_lane_that_hangs_names_its_call() -> None:
         hold.wait(5)
 
     lane.start(hang)
+    assert lane.busy
+    assert lane.late is None, "it waits"
+    crew.look()
     while lane.call != "nvmlDeviceGetName":
         time.sleep(0.001)
     time.sleep(0.002)

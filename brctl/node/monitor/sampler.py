@@ -111,6 +111,7 @@ class Sampler:
 
     def _wait(self, lanes: Sequence[Lane], most_s: Optional[float]) -> None:
         """For the work in hand, but for what is given up; `most_s` None: for all that is within its own limit."""
+        self._crew.look()
         end_s = math.inf if most_s is None else time.monotonic() + most_s
         with self._ended:
             while True:

@@ -53,7 +53,8 @@ class Actor:
         self._ticks: Deque[_Heard] = deque(maxlen=_MOST_TICKS)
         self._records: Deque[ActionRecord] = deque()
         self._over = threading.Lock()
-        self._lane = Lane(Crew())
+        self._crew = Crew()
+        self._lane = Lane(self._crew)
 
     def __enter__(self) -> "Actor":
         _running.add(self)
@@ -67,6 +68,7 @@ class Actor:
         self._ticks.append(_Heard(tick, last_s, time.monotonic()))
         if not self._lane.busy:
             self._lane.start(self._work)
+            self._crew.look()
         return self.told()
 
     def told(self) -> Tuple[ActionRecord, ...]:

@@ -251,6 +251,7 @@ def test_a_clock_that_jumps_changes_no_rate(monkeypatch: pytest.MonkeyPatch) -> 
     for wall in (1e9, 1e9 + 86400, 5.0):
         monkeypatch.setattr(time, "time", lambda wall=wall: wall)
         samples._start(samples._of_host)
+        samples._crew.look()
         lane = samples._of_host[0].lane
         while lane.busy:
             pass
