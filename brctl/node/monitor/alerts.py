@@ -5,7 +5,7 @@ A value that is missing, or that no such part can have, neither fires an alert n
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Protocol, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Matcher, Phase, Rule
 from ..report import Sample, Series
@@ -57,21 +57,21 @@ def evaluate(
     before = [_moved(alert, stepped_s) for alert in before] if stepped_s else before
     names = {one.name: one.labels for one in series}
     readings = Readings(rules, samples)
-    known = {(alert.rule, alert.labels): alert for alert in before}
+    known = _Known(before)
     alerts: List[Alert] = []
     events: List[Event] = []
     for rule in rules:
         for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
             labels = _labels(names[rule.series], sample.labels)
             if "" in sample.labels and _UNNAMED in labels:
-                labels = _named(known.values(), rule, labels)
-            alert = known.pop((rule.id, labels), None) or Alert(rule.id, node, labels)
+                labels = _named(known.rest.values(), rule, labels)
+            alert = known.pop(rule.id, labels) or Alert(rule.id, node, labels)
             if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
                 alert, event = _step(rule, alert, sample, readings, at)
                 events += event
             alerts.append(alert)
     of = {rule.id: rule for rule in rules}
-    for alert in known.values():
+    for alert in known.rest.values():
         if _UNNAMED in alert.labels and alert.rule in of and _has_a_name(alert, alerts):
             events += _renamed(of[alert.rule], alert, at)
         elif alert.rule in of:  # the config has changed: who asks for a rule no more wants none of its alerts
@@ -80,6 +80,30 @@ def evaluate(
             if not _forgotten(alert, at):
                 alerts.append(alert)
     return Evaluated(tuple(alerts), tuple(events))
+
+
+class _Known:
+    """The alerts of before, which most ticks ask for in the order in which they stand: then none is looked up."""
+
+    def __init__(self, alerts: Sequence[Alert]) -> None:
+        self._alerts = alerts
+        self._next = 0
+        self._rest: Optional[Dict[Tuple[str, Tuple[Label, ...]], Alert]] = None
+
+    def pop(self, rule: str, labels: Tuple[Label, ...]) -> Optional[Alert]:
+        if self._rest is None and self._next < len(self._alerts):
+            alert = self._alerts[self._next]
+            if alert.rule == rule and alert.labels == labels:
+                self._next += 1
+                return alert
+        return self.rest.pop((rule, labels), None)
+
+    @property
+    def rest(self) -> Dict[Tuple[str, Tuple[Label, ...]], Alert]:
+        """Those that nobody has asked for."""
+        if self._rest is None:
+            self._rest = {(alert.rule, alert.labels): alert for alert in self._alerts[self._next :]}
+        return self._rest
 
 
 def resumed(alerts: Sequence[Alert], at: float) -> Tuple[Alert, ...]:
