@@ -21,11 +21,16 @@ class Group(Tuple[Sample, ...]):
     whoever has seen it knows it."""
 
     places: Places
+    """Groups with one and the same object here are alike."""
 
     def __new__(cls, samples: Iterable[Sample], where: Optional[Places] = None) -> "Group":
         made = super().__new__(cls, samples)
         made.places = places(sample.series for sample in made) if where is None else where
         return made
+
+    def alike(self, other: "Group") -> bool:
+        """Whether it is of the same Series and labels, in the same order."""
+        return self.places is other.places or [one[:2] for one in self] == [one[:2] for one in other]
 
 
 class Samples(Tuple[Sample, ...]):

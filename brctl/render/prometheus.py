@@ -11,10 +11,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from ..fleet.alert_series import NODE_UP as UP
 from ..node.report import Report, Sample, Series, State
+from ..node.samples import Group, grouped
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -60,12 +62,23 @@ class Family(NamedTuple):
     lines: list[str]
 
 
+class _Written(NamedTuple):
+    """A group as it was last written."""
+
+    group: Group
+    heads: list[str]
+    """Of each sample all of its line but the value; empty where it cannot be told."""
+    lines: list[str]
+    """Empty where there is nothing to tell."""
+
+
 class Exposition:
-    """Writes tick after tick. What stays the same of each line is kept from one to the next: it is most of the work."""
+    """Writes tick after tick. What stays the same of each line is kept from one to the next, and the lines of what was
+    not read anew: it is most of the work."""
 
     def __init__(self) -> None:
-        self._heads: dict[str, dict[tuple[str, tuple[str, ...]], str]] = {}
-        """By node, Series and labels: all of a line but the value; empty where it cannot be told."""
+        self._kept: dict[str, tuple[Sequence[Series], list[_Written]]] = {}
+        """By node, what it declares, and what was written, in the order of the groups."""
 
     def write(
         self, reports: Iterable[Report], healths: Iterable[Health], cpu_s: float, open_metrics: bool = False
@@ -79,34 +92,57 @@ class Exposition:
             _tell(families, UP, health.node, (), float(health.up))
             if health.last_success is not None:
                 _tell(families, LAST_SUCCESS, health.node, (), health.last_success)
-        heads: dict[str, dict[tuple[str, tuple[str, ...]], str]] = {}
+        kept: dict[str, tuple[Sequence[Series], list[_Written]]] = {}
         for report in reports:
             if report.mock:
                 _tell(families, MOCK, report.node, (report.mock.machine,), 1.0)
-            heads[report.node] = self._write_node(families, report, self._heads.get(report.node, {}))
-        self._heads = heads
+            series, before = self._kept.get(report.node, ((), []))
+            written = _written(report, before if series == report.series else [])
+            kept[report.node] = report.series, written
+            _add(families, report, written)
+        self._kept = kept
         return text(families.values(), open_metrics)
 
-    def _write_node(
-        self, families: dict[str, Family], report: Report, known: dict[tuple[str, tuple[str, ...]], str]
-    ) -> dict[tuple[str, tuple[str, ...]], str]:
-        """A series that is there twice makes Prometheus drop the whole scrape: the first one counts."""
-        declared = {each.name: each for each in report.series}
-        heads: dict[tuple[str, tuple[str, ...]], str] = {}
-        for name, labels, value, state, _ in report.samples:
-            if state is not State.MEASURED or value is None or not math.isfinite(value) or (name, labels) in heads:
-                continue
-            series = declared.get(name)
-            if series is None:
-                continue
-            head = known.get((name, labels))
-            if head is None:
-                head = _checked_head(series, report.node, labels)
-            heads[name, labels] = head
-            if head:
-                family = families.get(name) or _family(families, series)
-                family.lines.append(f"{head} {number(value)}\n")
-        return heads
+
+def _written(report: Report, before: Sequence[_Written]) -> list[_Written]:
+    groups = grouped(report.samples)
+    same = len(before) == len(groups) and all(known.group.alike(it) for known, it in zip(before, groups, strict=True))
+    heads = [known.heads for known in before] if same else list(_heads(report, groups))
+    return [
+        known if known and known.group is group else _Written(group, each, list(map(_line, each, group)))
+        for known, group, each in zip(chain(before, repeat(None)), groups, heads, strict=False)
+    ]
+
+
+def _heads(report: Report, groups: Iterable[Group]) -> Iterator[list[str]]:
+    """A series that is there twice makes Prometheus drop the whole scrape: the first one counts."""
+    declared = {each.name: each for each in report.series}
+    seen = {""}
+    for group in groups:
+        heads = []
+        for one in group:
+            series = declared.get(one.series)
+            head = _checked_head(series, report.node, one.labels) if series else ""
+            heads.append("" if head in seen else head)
+            seen.add(head)
+        yield heads
+
+
+def _line(head: str, sample: Sample) -> str:
+    value = sample.value
+    if not head or sample.state is not State.MEASURED or value is None or not math.isfinite(value):
+        return ""
+    return f"{head} {number(value)}\n"
+
+
+def _add(families: dict[str, Family], report: Report, each: Iterable[_Written]) -> None:
+    declared = {series.name: series for series in report.series}
+    for group, _, lines in each:
+        for name, places in group.places.items():
+            told = [lines[place] for place in places if lines[place]]
+            if told:
+                family = families.get(name) or _family(families, declared[name])
+                family.lines.extend(told)
 
 
 def measured(report: Report) -> Iterator[Sample]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..fleet.balance import balance, stragglers
 from ..fleet.xid_events import XidEvents
 from ..node.codec import encode
-from ..node.report import SCHEMA_VERSION, Report, Sample
+from ..node.report import SCHEMA_VERSION, Report, Sample, Series
 from ..node.samples import Group, grouped
 from .clean import clean
 from .data import dump, reports
@@ -60,8 +60,8 @@ class Lines:
 
     def __init__(self) -> None:
         self._xids = XidEvents()
-        self._kept: dict[str, list[_Text]] = {}
-        """By node, in the order of the groups."""
+        self._kept: dict[str, tuple[Sequence[Series], list[_Text]]] = {}
+        """By node, what it declares, and what was written, in the order of the groups."""
 
     def lines(self, found: Sequence[Report]) -> Iterator[str]:
         for report in found:
@@ -74,8 +74,10 @@ class Lines:
                 "notes": encode(report.notes),
                 "xids": encode(self._xids.of(report)),
             }
-            kept = self._kept[report.node] = list(_texts(self._kept.get(report.node, ()), report))
-            samples = ",".join(one.text for one in kept if one.text)
+            series, before = self._kept.get(report.node, ((), []))
+            texts = list(_texts(before if series == report.series else [], report))
+            self._kept[report.node] = report.series, texts
+            samples = ",".join(one.text for one in texts if one.text)
             yield f'{json.dumps(rest, separators=(",", ":"))[:-1]},"samples":[{samples}]}}'
 
 
@@ -85,7 +87,7 @@ def _texts(before: Sequence[_Text], report: Report) -> Iterator[_Text]:
         if known and known.group is group:
             yield known
             continue
-        if known and known.group.places is group.places:
+        if known and known.group.alike(group):
             heads = known.heads
         else:
             names = names or {one.name: one.labels for one in report.series}

@@ -28,3 +28,13 @@ def test_samples_by_themselves_are_one_group() -> None:
     (group,) = grouped(FIRST)
     assert group == tuple(FIRST)
     assert group.places == {"a": [0, 2], "b": [1]}
+
+
+def test_groups_are_alike_by_series_and_labels() -> None:
+    group = Group(FIRST)
+    later = [one._replace(value=2.0) for one in FIRST]
+    assert group.alike(Group(later))
+    assert group.alike(Group(later, group.places))
+    assert not group.alike(Group(FIRST[::-1]))
+    assert not group.alike(Group(FIRST[:2]))
+    assert not group.alike(Group([FIRST[0], FIRST[1], _sample("a", "3")]))

@@ -143,3 +143,14 @@ def test_the_second_tick_is_as_the_first_but_for_what_has_changed() -> None:
     assert b'{node="gpu001",gpu="1"} 51\n' in second
     assert b'{node="gpu001",gpu="2"} 40\n' in second
     assert b"temperature" not in it.write([_report([_measured(TEMPERATURE, "1", 51)], ())], [], 0.0)
+
+
+def test_what_is_declared_otherwise_is_written_so_from_then_on() -> None:
+    it, samples = Exposition(), [_measured(TEMPERATURE, "0", 61), _measured(TEMPERATURE, "0", 62)]
+    first = it.write([_report(samples)], [], 0.0)
+    again = it.write([_report(samples)], [], 0.0)
+    assert first == again
+    assert first.count(b"celsius{") == 1, "twice the same costs the whole scrape: the first one counts"
+    assert b"temperature" not in it.write([_report(samples, ())], [], 0.0)
+    other = it.write([_report(samples, (TEMPERATURE._replace(labels=("card",)),))], [], 0.0)
+    assert b'{node="gpu001",card="0"} 61\n' in other

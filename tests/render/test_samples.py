@@ -24,7 +24,14 @@ def test_processes_that_came_and_went_are_forgotten() -> None:
     for first in range(0, 20_000, 100):
         (text,) = lines.lines([a_tick(*map(str, range(first, first + 100)))])
         assert f'{{"series":"brctl_process_memory_bytes","labels":{{"pid":"{first + 99}"}},"value":1.0' in text
-    assert [len(one.heads) for one in lines._kept["n1"]] == [100]
+    assert [len(one.heads) for one in lines._kept["n1"][1]] == [100]
+
+
+def test_labels_that_a_node_names_otherwise_are_named_so_from_then_on() -> None:
+    lines = Lines()
+    (first,) = lines.lines([a_tick("1")])
+    (second,) = lines.lines([a_tick("1")._replace(series=(SERIES._replace(labels=("process",)),))])
+    assert ('"labels":{"pid":"1"}' in first, '"labels":{"process":"1"}' in second) == (True, True)
 
 
 def test_a_group_that_is_as_it_was_keeps_its_text_wherever_it_stands() -> None:
@@ -46,6 +53,6 @@ def test_a_group_that_is_as_it_was_keeps_its_text_wherever_it_stands() -> None:
             for group in groups
             for one in group
         ]
-    (kept,) = lines._kept["n1"]
+    (kept,) = lines._kept["n1"][1]
     (_,) = lines.lines([a_tick()._replace(samples=Samples((a,)))])
-    assert lines._kept["n1"][0] is kept
+    assert lines._kept["n1"][1][0] is kept
