@@ -1,9 +1,9 @@
 """What `brctl monitor` costs, from outside and from inside: `python benchmarks/monitor.py [SECONDS]`.
 
-- the jsonl stream of eight mocked GPUs at work, with twelve RDMA ports and the host, at 1 s and at 100 ms: CPU of
-  brctl and of its agent from /proc/PID/stat, as shares of one core; memory of both (PSS), and what it grew by;
-- the mock's own part of the agent's share, from a sampler in this process, in one thread;
-- this host as it is, without a mock;
+- the jsonl stream at 1 s and at 100 ms of eight mocked GPUs on this host as it is, idle and at work; of a whole mocked
+  machine, with twelve RDMA ports of which every counter grows; and of this host alone: CPU of brctl and of its agent
+  from /proc/PID/stat, as shares of one core; memory of both (PSS), and what it grew by;
+- the mock's own part of that, from a sampler in a process of its own, in one thread;
 - one `--once -o json` against `python -c pass`, gpustat and nvitop -1, the latter two over the same mock: CPU time,
   the least of several interleaved runs.
 """
@@ -22,13 +22,22 @@ MACHINE = "dgx-h100+busy"
 TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).resolve().parents[1]
 MOCKED_MACHINE = str(ROOT / "brctl" / "mock" / "machines" / "dgx-h100.json")
-MOCKED = """
+GPUS = """
 import json, sys, runpy
 from brctl.mock.nvml import install
-install(json.load(open({path!r}))["nvml"])
-sys.argv = {argv!r}
+install(dict(json.load(open({path!r}))["nvml"], **{more!r}))
+"""
+"""Mocked GPUs, for whatever runs after it on this host."""
+BUSY = {"seed": 7}
+PROGRAM = """
+sys.argv = {argv!r} + sys.argv[1:]
 runpy.run_module({argv!r}[0], run_name="__main__")
 """
+
+
+def mocked(*argv: str, **more: object) -> list[str]:
+    """To run a program of Python over eight mocked GPUs, on this host."""
+    return [sys.executable, "-c", GPUS.format(path=MOCKED_MACHINE, more=more) + PROGRAM.format(argv=list(argv))]
 
 
 def cpu_s(pid: int) -> float:
@@ -41,9 +50,9 @@ def pss_mib(pid: int) -> float:
     return next(int(row.split()[1]) for row in rows if row.startswith("Pss:")) / 1024
 
 
-def stream(interval: str, *mock: str) -> None:
+def stream(what: str, interval: str, command: list[str]) -> None:
     """Run it, leave out its start, and look at both processes."""
-    command = [sys.executable, "-m", "brctl", *mock, "monitor", "--interval", interval, "-o", "jsonl"]
+    command = [*command, "--interval", interval, "-o", "jsonl"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as child:
         time.sleep(4)
         (agent,) = map(int, Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
@@ -54,17 +63,15 @@ def stream(interval: str, *mock: str) -> None:
         shares = [(cpu_s(pid) - old) / passed for pid, old in zip(pids, before, strict=True)]
         after = sum(map(pss_mib, pids))
         child.terminate()
-    what = " ".join(mock) or "this host"
-    print(f"jsonl at {interval:>5}, {what}: brctl {shares[0]:.2%}, agent {shares[1]:.2%} of a core; "
-          f"PSS {after:.1f} MiB, grown by {after - memory:+.1f} MiB")  # fmt: skip
+    print(f"jsonl at {interval}, {what}: {sum(shares):.2%} of a core, of which brctl {shares[0]:.2%}, its agent "
+          f"{shares[1]:.2%}; PSS {after:.1f} MiB, grown by {after - memory:+.1f} MiB", flush=True)  # fmt: skip
 
 
-def mock_share(interval_s: float) -> None:
+def mock_share(what: str, interval_s: float, host: str) -> None:
     """What part of the sampler's CPU time is spent in the mock: in its NVML, and in what stands for files."""
     code = f"""
 import threading, time
 from brctl.mock import nvml_library
-from brctl.mock.machines import load
 from brctl.node import deadline
 from brctl.node.host.machine import Machine
 from brctl.node.monitor.sampler import Sampler
@@ -82,17 +89,30 @@ def timed(kind, name):
     setattr(kind, name, call)
 timed(nvml_library.Library, "_call")
 for name in ("read", "reread", "listdir", "readlink", "run", "space"): timed(Machine, name)
-sampler = Sampler(load({MACHINE!r})); packer = Packer(sampler.series)
+sampler = Sampler({host}); packer = Packer(sampler.series)
 ticks = sampler.ticks({interval_s}, threading.Event())
 for _ in range(3): packer.pack(*next(ticks))
 began, spent[0] = time.thread_time(), 0.0
 number = int({SECONDS} / {interval_s})
 for _ in range(number): packer.pack(*next(ticks))
 whole = time.thread_time() - began
-print(f"  in one thread, at {interval_s:g} s: {{whole / number * 1e3:.1f}} ms a tick, "
-      f"of which the mock {{spent[0] / number * 1e3:.1f}} ms ({{spent[0] / whole:.0%}})")
+print(f"  {what}, in one thread: {{whole / number * 1e3:.1f}} ms a tick, "
+      f"of which the mock {{spent[0] / number * 1e3:.1f}} ms, {{spent[0] / number / {interval_s}:.2%}} of a core")
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def streams(interval: str, interval_s: float) -> None:
+    brctl = [sys.executable, "-m", "brctl"]
+    gpus = "eight mocked GPUs{}, this host"
+    for state, more in (("", {}), (" at work", BUSY)):
+        stream(gpus.format(state), interval, mocked("brctl", "monitor", **more))
+        load = GPUS.format(path=MOCKED_MACHINE, more=more) + "from brctl.node.host.local import Local\n"
+        mock_share(gpus.format(state), interval_s, f"(exec({load!r}, globals()), Local())[1]")
+    stream(f"--mock {MACHINE}", interval, [*brctl, "--mock", MACHINE, "monitor"])
+    machine = f"__import__('brctl.mock.machines').mock.machines.load({MACHINE!r})"
+    mock_share(f"--mock {MACHINE}", interval_s, machine)
+    stream("this host", interval, [*brctl, "monitor"])
 
 
 def once() -> None:
@@ -101,8 +121,8 @@ def once() -> None:
         "python -c pass": [sys.executable, "-c", "pass"],
         "monitor --once -o json": [*brctl, "--mock", "dgx-h100", "monitor", "--once", "-o", "json"],
         "monitor --once -o json, this host": [*brctl, "monitor", "--once", "-o", "json"],
-        "gpustat": [sys.executable, "-c", MOCKED.format(path=MOCKED_MACHINE, argv=["gpustat"])],
-        "nvitop -1": [sys.executable, "-c", MOCKED.format(path=MOCKED_MACHINE, argv=["nvitop", "-1"])],
+        "gpustat": mocked("gpustat"),
+        "nvitop -1": mocked("nvitop", "-1"),
     }  # fmt: skip
     found: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(RUNS):
@@ -118,8 +138,6 @@ def once() -> None:
 
 
 if __name__ == "__main__":
-    for interval in ("1s", "100ms"):
-        stream(interval, "--mock", MACHINE)
-        mock_share(1.0 if interval == "1s" else 0.1)
-        stream(interval)
+    streams("1s", 1.0)
+    streams("100ms", 0.1)
     once()

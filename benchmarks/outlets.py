@@ -1,9 +1,9 @@
 """What the live view and the exporter cost beside the jsonl stream of benchmarks/monitor.py: `python
 benchmarks/outlets.py [SECONDS]`.
 
-Eight mocked GPUs at work, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is scraped every
-second, and so is nvitop-exporter (`pip install nvitop-exporter`) over the same mock, whose load does not move then. CPU
-of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
+Eight mocked GPUs at work on this host, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is
+scraped every second, and so is nvitop-exporter (`pip install nvitop-exporter`) over the same. CPU of brctl and of its
+agent from /proc/PID/stat, as shares of one core; memory as PSS.
 """
 
 import fcntl
@@ -20,16 +20,16 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from monitor import MOCKED, MOCKED_MACHINE, TICKS, cpu_s, pss_mib
+from monitor import BUSY, TICKS, cpu_s, mocked, pss_mib
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
 START_S = 6.0
-BRCTL = [sys.executable, "-m", "brctl", "--mock", "dgx-h100+busy", "monitor", "--interval", "1s"]
+BRCTL = ("brctl", "monitor", "--interval", "1s")
 
 
 def main() -> None:
     print(f"CPU time is counted in steps of 1/{TICKS} s")
-    exporter = subprocess.Popen([*BRCTL, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    exporter = subprocess.Popen(mocked(*BRCTL, "--listen", "127.0.0.1:0", **BUSY), stdout=subprocess.PIPE, text=True)
     assert exporter.stdout
     url = exporter.stdout.readline().strip()
     size = 0
@@ -45,7 +45,9 @@ def main() -> None:
     master, slave = pty.openpty()
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    live = subprocess.Popen(BRCTL, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environ)
+    live = subprocess.Popen(
+        mocked(*BRCTL, **BUSY), stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environ
+    )
     written = [0]
 
     def read() -> None:
@@ -64,9 +66,8 @@ def _rival() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    argv = ["nvitop_exporter", "--bind-address", "127.0.0.1", "--port", str(port), "--interval", "1"]
-    code = MOCKED.format(path=MOCKED_MACHINE, argv=argv)
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    argv = ("nvitop_exporter", "--bind-address", "127.0.0.1", "--port", str(port), "--interval", "1")
+    process = subprocess.Popen(mocked(*argv, **BUSY), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     size = 0
 
     def scrape() -> None:

@@ -101,7 +101,7 @@ class Library:
         """The GPU of a handle, and which of its MIG devices it is. Raises RefusedError: it is none."""
         address = handle if isinstance(handle, int) else _address(handle)
         index, part = divmod(address - _FIRST_HANDLE, _HANDLE_STEP)
-        if not 0 <= index < len(self._gpus) or part > len(self._gpus[index].mig_devices):
+        if not 0 <= index < len(self._gpus) or (part and part > len(self._gpus[index].mig_devices)):
             raise RefusedError(INVALID_ARGUMENT)
         return self._gpus[index], part - 1 if part else None
 
