@@ -14,6 +14,7 @@ from rich.console import Console
 from brctl.mock.machines import load
 from brctl.node.monitor.sampler import Sampler
 from brctl.node.report import Report
+from brctl.node.samples import Group, Samples
 from brctl.render.live.frame import Frame, frame
 from brctl.render.live.ink import Ink, ink
 from brctl.render.live.view import View
@@ -29,7 +30,7 @@ def main() -> None:
     sampler = Sampler(host)
     sampler.tick(first=True)
     time.sleep(0.2)
-    samples = tuple(sample for block in sampler.tick(first=False).blocks for sample in block.samples)
+    samples = Samples(Group(block.samples) for block in sampler.tick(first=False).blocks)
     pen = ink(Console(file=io.StringIO(), force_terminal=True, color_system="truecolor"), "utf-8")
     print(f"{len(samples)} samples a node; milliseconds of CPU, best / median of {RUNS}")
     for count in [int(text) for text in sys.argv[1:]] or [1, 128, 1024]:

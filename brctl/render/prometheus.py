@@ -109,7 +109,7 @@ def _written(report: Report, before: Sequence[_Written]) -> list[_Written]:
     same = len(before) == len(groups) and all(known.group.alike(it) for known, it in zip(before, groups, strict=True))
     heads = [known.heads for known in before] if same else list(_heads(report, groups))
     return [
-        known if known and known.group is group else _Written(group, each, list(map(_line, each, group)))
+        known if known and known.group is group else _Written(group, each, _lines(each, group))
         for known, group, each in zip(chain(before, repeat(None)), groups, heads, strict=False)
     ]
 
@@ -128,21 +128,24 @@ def _heads(report: Report, groups: Iterable[Group]) -> Iterator[list[str]]:
         yield heads
 
 
-def _line(head: str, sample: Sample) -> str:
-    value = sample.value
-    if not head or sample.state is not State.MEASURED or value is None or not math.isfinite(value):
-        return ""
-    return f"{head} {number(value)}\n"
+def _lines(heads: Iterable[str], group: Group) -> list[str]:
+    measured, finite = State.MEASURED, math.isfinite
+    return [
+        f"{head} {number(value)}\n" if head and state is measured and value is not None and finite(value) else ""
+        for head, (_, _, value, state, _) in zip(heads, group, strict=True)
+    ]
 
 
 def _add(families: dict[str, Family], report: Report, each: Iterable[_Written]) -> None:
+    of: dict[str, list[str]] = {name: family.lines for name, family in families.items()}
     declared = {series.name: series for series in report.series}
     for group, _, lines in each:
-        for name, places in group.places.items():
-            told = [lines[place] for place in places if lines[place]]
-            if told:
-                family = families.get(name) or _family(families, declared[name])
-                family.lines.extend(told)
+        for sample, line in zip(group, lines, strict=True):
+            if line:
+                name = sample.series
+                if name not in of:
+                    of[name] = _family(families, declared[name]).lines
+                of[name].append(line)
 
 
 def measured(report: Report) -> Iterator[Sample]:
@@ -168,6 +171,8 @@ def text(families: Iterable[Family], open_metrics: bool = False) -> bytes:
 
 def number(value: float) -> str:
     """As short as it can be read back: `8`, `0.25`, `6.4e+10`."""
+    if type(value) is int:  # as most are
+        return str(value)
     whole = int(value)
     return str(whole) if whole == value and abs(whole) < 2**53 else repr(value)
 
