@@ -159,14 +159,18 @@ def text(families: Iterable[Family], open_metrics: bool = False) -> bytes:
     """The exposition format of Prometheus, 0.0.4 or OpenMetrics 1.0."""
     parts: list[str] = []
     for family in families:
-        name = family.name
-        if open_metrics and family.kind == "counter":
-            name = name[: -len("_total")] if name.endswith("_total") else name
-        parts.append(f"# HELP {name} {family.help.translate(_HELP_ESCAPES)}\n# TYPE {name} {family.kind}\n")
+        parts.append(_metadata(family.name, family.kind, family.help, open_metrics))
         parts += family.lines
     if open_metrics:
         parts.append("# EOF\n")
     return "".join(parts).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=4096)
+def _metadata(name: str, kind: str, help_text: str, open_metrics: bool) -> str:
+    if open_metrics and kind == "counter" and name.endswith("_total"):
+        name = name[: -len("_total")]
+    return f"# HELP {name} {help_text.translate(_HELP_ESCAPES)}\n# TYPE {name} {kind}\n"
 
 
 def number(value: float) -> str:

@@ -36,9 +36,8 @@ _TIMEOUTS = _own.counter("monitor_collector_timeouts_total", "", "Runs that hung
 SERIES: Tuple[Series, ...] = tuple(_own.all)
 
 
-_EVERY_S = 0.9
-"""Where nothing has gone wrong, what it costs is not told more often: at ten ticks a second that would be a good part
-of it."""
+_EVERY_S = 4.9
+"""Where nothing has gone wrong, what it costs is not told more often: that would be a good part of it."""
 
 
 class Clockwork:
@@ -49,11 +48,12 @@ class Clockwork:
         self.lateness_s = 0.0
         self._block: Optional[Block] = None
         self._told_s = -math.inf
-        self._wrong: List[bool] = []
+        self._wrong: List[int] = []
+        """Of each unit whether it is, and how many ticks were skipped."""
 
     def block(self, now: float, now_s: float, units: Sequence[Unit]) -> Block:
         """After those of the units in the same tick."""
-        wrong = [unit.wrong for unit in units]
+        wrong = [self.skipped, *(unit.wrong for unit in units)]
         if self._block is None or now_s - self._told_s >= _EVERY_S or wrong != self._wrong:
             self._block = _block("clockwork", now, self._found(now_s, units))
             self._told_s, self._wrong = now_s, wrong

@@ -270,9 +270,10 @@ def test_ticks_keep_to_their_deadlines_and_none_is_made_up_for() -> None:
         at.append(time.monotonic() - began)
         if number == 1:
             time.sleep(0.52)  # whoever takes the ticks was slow: the third and fourth deadline pass
-        if number == 3:
+        if number == 2:
             assert value(tick, "monitor_skipped_ticks_total") >= 1
-            assert value(tick, "monitor_ticks_total") == 4
+            assert value(tick, "monitor_ticks_total") == 3
+        if number == 3:
             stop.set()
     assert at[2] - at[1] >= 0.52
     places = [round(moment / 0.2, 2) % 1 for moment in at]
