@@ -2,8 +2,8 @@
 benchmarks/outlets.py [SECONDS]`.
 
 Eight mocked GPUs at work on this host, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is
-scraped every second, and so is nvitop-exporter (`pip install nvitop-exporter`) over the same. CPU of brctl and of its
-agent from /proc/PID/stat, as shares of one core; memory as PSS.
+scraped every 15 s, as Prometheus usually does, and every second, as is nvitop-exporter (`pip install nvitop-exporter`)
+over the same. CPU of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
 """
 
 import fcntl
@@ -29,18 +29,8 @@ BRCTL = ("brctl", "monitor", "--interval", "1s")
 
 def main() -> None:
     print(f"CPU time is counted in steps of 1/{TICKS} s")
-    exporter = subprocess.Popen(mocked(*BRCTL, "--listen", "127.0.0.1:0", **BUSY), stdout=subprocess.PIPE, text=True)
-    assert exporter.stdout
-    url = exporter.stdout.readline().strip()
-    size = 0
-
-    def scrape() -> None:
-        nonlocal size
-        with urllib.request.urlopen(url) as answer:
-            size = len(answer.read())
-
-    _tell("exporter, scraped every second", exporter, scrape)
-    print(f"  /metrics has {size} bytes")
+    for every_s in (15, 1):
+        _exporter(every_s)
     _rival()
     master, slave = pty.openpty()
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
@@ -57,6 +47,21 @@ def main() -> None:
     threading.Thread(target=read, daemon=True).start()
     _tell("live view", live, lambda: None)
     print(f"  writes {written[0] / (START_S + SECONDS):.0f} bytes a second to the terminal")
+
+
+def _exporter(every_s: int) -> None:
+    process = subprocess.Popen(mocked(*BRCTL, "--listen", "127.0.0.1:0", **BUSY), stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    url = process.stdout.readline().strip()
+    size = 0
+
+    def scrape() -> None:
+        nonlocal size
+        with urllib.request.urlopen(url) as answer:
+            size = len(answer.read())
+
+    _tell(f"exporter, scraped every {every_s} s", process, scrape, every_s)
+    print(f"  /metrics has {size} bytes")
 
 
 def _rival() -> None:
@@ -79,14 +84,16 @@ def _rival() -> None:
     return print(f"  /metrics has {size} bytes")
 
 
-def _tell(what: str, process: "subprocess.Popen[str] | subprocess.Popen[bytes]", each: Callable[[], None]) -> None:
+def _tell(
+    what: str, process: "subprocess.Popen[str] | subprocess.Popen[bytes]", each: Callable[[], None], every_s: int = 1
+) -> None:
     time.sleep(START_S)
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
         pids = [process.pid, *map(int, file.read().split())]
     before, began = [cpu_s(pid) for pid in pids], time.monotonic()
     while time.monotonic() - began < SECONDS:
         each()
-        time.sleep(1)
+        time.sleep(every_s)
     passed = time.monotonic() - began
     shares = [f"{(cpu_s(pid) - spent) / passed:.2%}" for pid, spent in zip(pids, before, strict=True)]
     told = " and its agent ".join(shares)
