@@ -20,8 +20,7 @@ from .textfile import TextFile
 
 
 class Page:
-    """The texts of the newest tick. Each is made once, when it is first asked for, and then served as it is; at once
-    where that of the last tick was asked for, while all that it is made of is still at hand."""
+    """The texts of the newest tick. Each is made when it is first asked for, once, and then served as it is."""
 
     def __init__(self, dcgm_hostname: str | None) -> None:
         self._dcgm_hostname = dcgm_hostname
@@ -31,8 +30,6 @@ class Page:
         """Of every node that there was, by the wall clock."""
         self._said: tuple[Sequence[Report], Sequence[Health]] = ((), ())
         self._texts: dict[bool, bytes] = {}
-        self._asked: set[bool] = set()
-        """Those that somebody wanted of this tick."""
 
     def show(self, reports: Sequence[Report]) -> None:
         """A tick has come."""
@@ -40,9 +37,6 @@ class Page:
         self._last_success.update((report.node, now) for report in reports if not report.errors)
         asked = [report for report in reports if not report.errors or report.errors[0].kind != "not-asked"]
         self._say(reports, [(report.node, not report.errors) for report in asked])
-        wanted, self._asked = self._asked, set()
-        for open_metrics in wanted:
-            self.text(open_metrics)
 
     def expire(self) -> None:
         """No tick has come for too long: the values of before are no values; that the nodes are silent is one."""
@@ -69,7 +63,6 @@ class Page:
         if path == "/metrics":
             wanted = "application/openmetrics-text" in headers.get("accept", "")
             open_metrics = wanted and not self._dcgm_hostname  # whose counters are no OpenMetrics
-            self._asked.add(open_metrics)
             return Answer(
                 "200 OK", prometheus.OPEN_METRICS if open_metrics else prometheus.TEXT, self.text(open_metrics)
             )

@@ -15,11 +15,11 @@ from ..node.monitor.alerts import Action, evaluate, resumed
 from ..node.monitor.clock import Clock
 from ..node.report import Report
 from ..node.samples import Group, Samples, grouped, of
-from .alert_series import FIRING, NODE_UP, firing, with_samples, without_node_up
+from .alert_series import FIRING, NODE_UP, SERIES, firing, with_samples, without_node_up
 from .alert_store import Kept, Silence, Store, silenced, undone
 from .balance import stragglers
 
-_LOOK_S = 0.9
+_LOOK_S = 0.5
 """Ticks that come faster are looked at so often: no alert is about less than a second, and ten looks in each would cost
 more than all else that is done with their samples."""
 _KEEP_EVERY_S = 10.0
@@ -79,6 +79,8 @@ class Watch:
         self._clocks: dict[str, Clock] = {}
         self._last: dict[str, tuple[Report | None, Report]] = {}
         """Of each node the newest Report, and what became of it."""
+        self._seen: dict[str, Report] = {}
+        """Of each node the one that was last looked at."""
         self._looked_s = -math.inf
         self._looked = Watched((), (), frozenset(), (), ())
         """When alerts were last looked at, and what was seen."""
@@ -159,14 +161,15 @@ class Watch:
         if last is not report:
             *_, lagging, firing = grouped(made.samples)
             samples = Samples((*without_node_up(report.samples), lagging, firing))
-            made = report._replace(samples=samples, series=made.series)
+            made = report._replace(samples=samples, series=(*report.series, *SERIES))
             self._last[report.node] = report, made
         return made
 
     def _stepped(self, report: Report, now: float, now_s: float | None) -> float:
         """By how much the clock was set by which the alerts of this node are told: its own, or ours while it is silent.
         A tick that comes twice tells no time."""
-        if now_s is None or (not report.errors and self._last.get(report.node, (None,))[0] is report):
+        before, self._seen[report.node] = self._seen.get(report.node), report
+        if now_s is None or (not report.errors and before is report):
             return 0.0
         return self._clocks.setdefault(report.node, Clock()).stepped(_time(report, now), now_s)
 

@@ -218,7 +218,7 @@ class LocalAgent:
     def _chunks(self, limit_s: float) -> Iterator[bytes]:
         """What comes on the child's stdout, until its end; the end of its stderr is kept aside."""
         end = time.monotonic() + limit_s
-        with selectors.PollSelector() as selector:  # to make one for epoll takes calls of the system
+        with selectors.PollSelector() as selector:  # one for epoll takes four calls more
             for pipe in (self._stdout, self._stderr):
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():

@@ -9,9 +9,9 @@ from .nvml_answer import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, RefusedError,
 from .nvml_words import RECOVERY_ACTIONS
 
 _POISON = b"\xa5" * 8
+"""What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
 _LEFT_OVER = {4: int.from_bytes(_POISON[4:], "little") << 32, 8: 0}
 """In the bytes behind a value, by its size."""
-"""What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
 _Kind = Tuple[int, int]
 """The bytes of a value, and its nvmlValueType_t."""
 _UINT, _ULONGLONG, _INT = (4, 1), (8, 3), (4, 5)

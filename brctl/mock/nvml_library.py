@@ -313,7 +313,7 @@ def _address(handle: Any) -> int:
     """Where a pointer points to; 0 where it does not, or is none. A cast would take four times as long."""
     try:
         return ctypes.c_void_p.from_buffer(handle).value or 0
-    except TypeError:
+    except (TypeError, ValueError):
         return 0
 
 

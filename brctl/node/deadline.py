@@ -63,14 +63,15 @@ class _Worker(_Watched, Generic[T]):
 
 
 STALL_S = 0.02
-"""After so long in one piece of work a thread is not counted on for the next."""
+"""So long a piece of work waits for the thread that is at another."""
 
 
 class Crew:
     """Threads that do the work of many lanes.
 
-    One does all of it, piece after piece, as long as none takes long: to wake a thread for each costs as much as most
-    of the pieces. Where it is held up, another goes on with what waits, and it may stay where it is for ever.
+    One does all of it, piece after piece, as long as that takes but a moment: to wake a thread for each costs as much
+    as most of the pieces. Whatever has waited for longer gets a thread of its own, and the first may stay where it is
+    for ever.
     """
 
     def __init__(self, at_rest: Callable[[], None] = lambda: None) -> None:
@@ -80,6 +81,8 @@ class Crew:
         self._waiting: Deque[Lane] = deque()
         self._idle: List[_Hand] = []
         self._at_work: Set[_Hand] = set()
+        self.lanes = 0
+        """There are never more threads."""
 
     def add(self, lane: "Lane") -> None:
         """Its work waits until somebody looks."""
@@ -87,19 +90,17 @@ class Crew:
 
     def look(self) -> None:
         """See that somebody does what waits; at any time, but best when all is there: a thread that has begun is in the
-        way of the one that goes on adding."""
+        way of the one that goes on adding. What hangs holds up the others until the next look."""
         now_s = time.monotonic()
         with self._lock:
-            if not self._waiting or any(now_s - hand.since_s < STALL_S for hand in self._at_work):
+            overdue = bool(self._waiting) and now_s - self._waiting[0].since_s >= STALL_S
+            if not self._waiting or (not overdue and any(now_s - hand.since_s < STALL_S for hand in self._at_work)):
                 return
-            new = not self._idle
-            hand = _Hand(self) if new else self._idle.pop()
-            hand.since_s = now_s
-            self._at_work.add(hand)
-        if new:
-            hand.start()
-        else:
-            hand.begin.release()
+            number = min(len(self._waiting) if overdue else 1, self.lanes - len(self._at_work))
+            hands = [self._idle.pop() if self._idle else _Hand(self) for _ in range(number)]
+            self._at_work.update(hands)
+        for hand in hands:
+            hand.go(now_s)
 
     def next(self, hand: "_Hand") -> "Lane":
         """Of those that wait the first; not before there is one."""
@@ -124,6 +125,14 @@ class _Hand(_Watched):
         self.since_s = 0.0
         """When it took what it is at, by the monotonic clock."""
 
+    def go(self, now_s: float) -> None:
+        """Take something up; it must be idle, or new."""
+        self.since_s = now_s
+        if self.ident is None:
+            self.start()
+        else:
+            self.begin.release()
+
     def run(self) -> None:
         while True:
             self._crew.next(self).serve(self)
@@ -138,6 +147,7 @@ class Lane:
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
+        crew.lanes += 1
         self._work: Optional[Callable[[], object]] = None
         self._hand: Optional[_Watched] = None
         """The thread that does it; None before it is begun and after its end."""

@@ -109,13 +109,14 @@ def _written(report: Report, before: Sequence[_Written]) -> list[_Written]:
     same = len(before) == len(groups) and all(known.group.alike(it) for known, it in zip(before, groups, strict=True))
     heads = [known.heads for known in before] if same else list(_heads(report, groups))
     return [
-        known if known and known.group is group else _Written(group, each, _lines(each, group))
+        known if known and known.group is group and known.heads == each else _Written(group, each, _lines(each, group))
         for known, group, each in zip(chain(before, repeat(None)), groups, heads, strict=False)
     ]
 
 
 def _heads(report: Report, groups: Iterable[Group]) -> Iterator[list[str]]:
-    """A series that is there twice makes Prometheus drop the whole scrape: the first one counts."""
+    """A series that is there twice makes Prometheus drop the whole scrape: the first one counts, with or without a
+    value."""
     declared = {each.name: each for each in report.series}
     seen = {""}
     for group in groups:

@@ -59,21 +59,6 @@ def test_a_text_is_made_once_a_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.text(open_metrics=True) is page.text(open_metrics=True)
 
 
-def test_a_text_that_was_asked_for_is_made_with_the_next_tick_and_no_longer() -> None:
-    page, made = Page(None), []
-    write = page._exposition.write
-    page._exposition.write = lambda *given: made.append(given) or write(*given)  # type: ignore[method-assign]
-    page.show([_report(1.0)])
-    assert len(made) == 0
-    page.answer("/metrics", {})
-    for watts, number in ((2.0, 2), (3.0, 2), (4.0, 2)):
-        page.show([_report(watts)])
-        assert len(made) == number
-    assert b" 4\n" in page.answer("/metrics", {}).body
-    page.show([_report(5.0)])
-    assert (len(made), b" 5\n" in page.answer("/metrics", {}).body, len(made)) == (4, True, 4)
-
-
 def test_of_a_silent_node_there_is_that_it_is_silent_and_since_when(monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(None)
     monkeypatch.setattr(time, "time", lambda: 1000.0)

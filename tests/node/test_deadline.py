@@ -149,6 +149,27 @@ def test_what_waits_behind_a_lane_that_hangs_is_done_by_another_thread() -> None
     assert seen == list(range(6))
 
 
+def test_what_has_waited_for_long_gets_a_thread_each_and_there_are_never_more_than_lanes() -> None:
+    hold, seen = threading.Event(), set()
+    crew = Crew()
+    lanes = [Lane(crew) for _ in range(6)]
+
+    def work() -> None:
+        seen.add(threading.current_thread().ident)
+        hold.wait(5)
+
+    for lane in lanes:
+        lane.start(work)
+    end = time.monotonic() + 3
+    while len(seen) < len(lanes) and time.monotonic() < end:
+        crew.look()
+    assert len(seen) == len(lanes)
+    for _ in range(100):
+        crew.look()
+    assert len(crew._at_work) == len(lanes)
+    hold.set()
+
+
 def test_a_lane_that_hangs_names_its_call() -> None:
     rest, hold = threading.Semaphore(0), threading.Event()
     crew = Crew(rest.release)

@@ -9,6 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from brctl.node.report import Mock, Report, Sample, Series, State
+from brctl.node.samples import Group, Samples
 from brctl.render.prometheus import Exposition, Health, number
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "Of the die.", "NVML", "t")
@@ -143,6 +144,20 @@ def test_the_second_tick_is_as_the_first_but_for_what_has_changed() -> None:
     assert b'{node="gpu001",gpu="1"} 51\n' in second
     assert b'{node="gpu001",gpu="2"} 40\n' in second
     assert b"temperature" not in it.write([_report([_measured(TEMPERATURE, "1", 51)], ())], [], 0.0)
+
+
+def test_what_another_group_tells_from_now_on_is_told_once() -> None:
+    it = Exposition()
+    zero, one, two = (_measured(TEMPERATURE, label, 10.0 + int(label)) for label in "012")
+    kept = Group([one, two])
+
+    def lines(*groups: Group) -> "list[str]":
+        report = _report([])._replace(samples=Samples(groups))
+        return [line for line in it.write([report], [], 0.0).decode().splitlines() if "celsius{" in line]
+
+    assert len(lines(Group([zero]), kept)) == 3
+    assert len(lines(Group([zero, one._replace(value=50.0)]), kept)) == 3
+    assert [line.split()[-1] for line in lines(Group([zero]), kept)] == ["10", "11", "12"]
 
 
 def test_what_is_declared_otherwise_is_written_so_from_then_on() -> None:

@@ -93,7 +93,7 @@ class NvmlMeter:
     def traffic(self) -> GpuTraffic:
         transmitted, received, replays, *of_links = self._traffic.read()
         sent_kib, received_kib = of_links or (None, None)
-        if self._traffic.refused((_LINK_DATA[0], _ALL_LINKS)):  # a driver that knows but single links
+        if any(self._traffic.refused((field, _ALL_LINKS)) for field in _LINK_DATA):  # it knows but single links
             sent_kib, received_kib = self._sums(self._of_links.read(), len(_LINK_DATA))
         return GpuTraffic(
             pcie_transmit_bytes=transmitted,
@@ -122,6 +122,7 @@ class NvmlMeter:
         """None at the first look, which has nothing to compare with."""
         calls, name = self._calls, "nvmlGpmMetricsGet"
         instance = () if gpu_instance is None else (gpu_instance,)
+        # Asked again only where it has none: in MIG mode that is so until there is an instance.
         self._has_gpm = self._has_gpm or bool(member(calls.read("nvmlGpmQueryDeviceSupport"), "isSupportedDevice"))
         if not self._has_gpm or (name, *instance) in calls.refused:
             return None

@@ -18,7 +18,7 @@ from .unit import Unit
 RETRY_S = 5.0
 """Between two attempts to open what did not answer, and between two looks at how many GPUs there are."""
 ABSENT_RETRY_S = 60.0
-"""Likewise, of a vendor who has nothing here: a program is started to see that."""
+"""Likewise, of a vendor who has nothing here, where a program is started to see that."""
 _WHOLE = ("lost", "reset-required", "no-driver", "no-library", "version-mismatch")
 """Kinds of AcceleratorError after which nothing else is asked of a GPU, and its handle is of no use any more."""
 
@@ -160,7 +160,7 @@ class LibraryLane:
         return now_s >= self._due_s
 
     def start(self, now_s: float) -> None:
-        self._due_s = now_s + (ABSENT_RETRY_S if self.absent else RETRY_S)
+        self._due_s = now_s + (ABSENT_RETRY_S if self.absent and self._library.told_at_once else RETRY_S)
         self.lane.start(self._look)
 
     def let_go(self) -> None:

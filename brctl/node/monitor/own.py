@@ -23,7 +23,10 @@ _RELEASED = _own.gauge("monitor_released", "", "1: every GPU handle is let go.",
 _CPU = _own.counter(
     "monitor_cpu_seconds_total", "seconds", "CPU time that brctl has taken, by process.", "clock_gettime(2)", "process"
 )
-_LATENESS = _own.gauge("monitor_tick_lateness_seconds", "seconds", "How late the last tick began.", "clock_gettime(2)")
+_LATENESS = _own.gauge(
+    "monitor_tick_lateness_seconds", "seconds", "How late a tick began, at most, since this was last told.",
+    "clock_gettime(2)",
+)  # fmt: skip
 _TICKS = _own.counter("monitor_ticks_total", "", "Ticks so far.", "brctl")
 _SKIPPED = _own.counter("monitor_skipped_ticks_total", "", "Ticks left out, as the one before took too long.", "brctl")
 _SUCCESS = _own.gauge(
@@ -46,17 +49,18 @@ class Clockwork:
     def __init__(self) -> None:
         self.ticks = self.skipped = 0
         self.lateness_s = 0.0
+        """The greatest since it was told."""
         self._block: Optional[Block] = None
         self._told_s = -math.inf
-        self._wrong: List[int] = []
-        """Of each unit whether it is, and how many ticks were skipped."""
+        self._troubles: List[int] = []
+        """How many ticks were skipped, and whether each unit is wrong."""
 
     def block(self, now: float, now_s: float, units: Sequence[Unit]) -> Block:
         """After those of the units in the same tick."""
-        wrong = [self.skipped, *(unit.wrong for unit in units)]
-        if self._block is None or now_s - self._told_s >= _EVERY_S or wrong != self._wrong:
+        troubles = [self.skipped, *(unit.wrong for unit in units)]
+        if self._block is None or now_s - self._told_s >= _EVERY_S or troubles != self._troubles:
             self._block = _block("clockwork", now, self._found(now_s, units))
-            self._told_s, self._wrong = now_s, wrong
+            self._told_s, self._troubles, self.lateness_s = now_s, troubles, 0.0
         return self._block
 
     def _found(self, now_s: float, units: Sequence[Unit]) -> Iterator[Tuple[Slot, float]]:
@@ -98,7 +102,7 @@ def _slot(series: Series, *labels: str) -> Slot:
 
 
 def _block(name: str, now: float, found: Iterable[Tuple[Slot, float]]) -> Block:
-    slots, values = zip(*found)
+    slots, values = zip(*dict(found).items())  # GPUs of two vendors that never answered have one name
     return Block(name, (), slots, values, State.MEASURED, now)
 
 

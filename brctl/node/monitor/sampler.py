@@ -80,7 +80,8 @@ class Sampler:
         """At once, then every `interval_s`, until `stop` is set."""
         began, number = time.monotonic(), 0
         while not stop.is_set():
-            self._clockwork.lateness_s = max(0.0, time.monotonic() - began - number * interval_s)
+            late_s = time.monotonic() - began - number * interval_s
+            self._clockwork.lateness_s = max(self._clockwork.lateness_s, late_s)
             yield self.tick(first=number == 0, most_s=_patience_s(interval_s))
             passed = math.ceil((time.monotonic() - began) / interval_s)
             self._clockwork.skipped += max(0, passed - number - 1)

@@ -102,8 +102,8 @@ class Unit:
         self.wrong = late or failed
         if self.wrong or self.due_s + PATIENCE_S < began_s:
             state = State.STALE if failed and not late else State.TIMEOUT
-            none = (None,) * len(self._slots)
-            return Block(self.collector.id, self.labels, self._slots, none, state, now) if none else None
+            slots = self._slots  # its lane may replace them
+            return Block(self.collector.id, self.labels, slots, (None,) * len(slots), state, now) if slots else None
         assert answer is not None  # noqa: S101  # for the type checker
         if self._told[0] is not answer:
             block = Block(self.collector.id, self.labels, answer.slots, answer.values, State.MEASURED, answer.at)

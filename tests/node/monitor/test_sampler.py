@@ -283,6 +283,42 @@ def test_ticks_keep_to_their_deadlines_and_none_is_made_up_for() -> None:
 # GPUs
 
 
+@pytest.mark.parametrize("hung", [0, 15])
+def test_gpus_that_are_slow_or_hang_hold_up_none_of_the_others(hung: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit, "PATIENCE_S", 2.0)
+    library = Library(*(str(number) for number in range(16)))
+    samples = sampler(Host(library), of_gpu(0.05))
+    samples.tick(first=True)
+    forever = threading.Event()
+    for gpu in library.gpus:
+        gpu.calls = [0.2]
+    for gpu in library.gpus[:hung]:
+        gpu.hold = forever
+    began = time.monotonic()
+    time.sleep(0.05)
+    tick = samples.tick(first=False, most_s=1.0)
+    told = [value(tick, "g", str(number), str(number)) for number in range(16)]
+    forever.set()
+    assert told[hung:] == [1.0] * (16 - hung)
+    assert time.monotonic() - began < 2.5, "one after the other they take 3.2 s"
+
+
+def test_what_it_costs_is_told_now_and_then_and_at_once_where_something_goes_wrong() -> None:
+    broken: List[int] = []
+    samples = sampler(Host(), of_host("x", lambda: 1 / len([0][: 1 - len(broken)])))
+    first, second = samples.tick(first=True), samples.tick(first=False)
+    assert first.blocks[1] is second.blocks[1]
+    assert value(second, "monitor_ticks_total") == 1
+    broken.append(1)
+    third = samples.tick(first=False)
+    assert value(third, "monitor_collector_success", "x") == 0
+    assert value(third, "monitor_ticks_total") == 3
+    samples._clockwork.lateness_s, samples._clockwork.skipped = 0.25, 1
+    assert value(samples.tick(first=False), "monitor_tick_lateness_seconds") == 0.25
+    samples._clockwork.skipped = 2
+    assert value(samples.tick(first=False), "monitor_tick_lateness_seconds") == 0, "since it was last told"
+
+
 def test_a_gpu_that_hangs_costs_its_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library("A", "B")
     samples = sampler(Host(library), of_gpu(), of_host("lives", lambda: 7.0))
