@@ -102,6 +102,11 @@ class Crew:
         for hand in hands:
             hand.go(now_s)
 
+    def lose(self, hand: "_Hand") -> None:
+        """It does nothing any more."""
+        with self._lock:
+            self._at_work.discard(hand)
+
     def next(self, hand: "_Hand") -> "Lane":
         """Of those that wait the first; not before there is one."""
         while True:
@@ -128,14 +133,19 @@ class _Hand(_Watched):
     def go(self, now_s: float) -> None:
         """Take something up; it must be idle, or new."""
         self.since_s = now_s
-        if self.ident is None:
-            self.start()
-        else:
-            self.begin.release()
+        if self.ident is not None:
+            return self.begin.release()
+        try:
+            return self.start()
+        except RuntimeError:  # no threads left: those that there are go on, and it is tried again
+            return self._crew.lose(self)
 
     def run(self) -> None:
-        while True:
-            self._crew.next(self).serve(self)
+        try:
+            while True:
+                self._crew.next(self).serve(self)
+        finally:  # what ends a thread is no Exception; it must not be counted on
+            self._crew.lose(self)
 
 
 class Lane:

@@ -170,6 +170,31 @@ def test_what_has_waited_for_long_gets_a_thread_each_and_there_are_never_more_th
     hold.set()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_dies_or_cannot_be_had_is_not_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die() -> None:
+        raise SystemExit
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    crew, seen = Crew(), []
+    lane = Lane(crew)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_left)
+        lane.start(die)
+        crew.look()
+    assert lane.busy
+    for work in (None, lambda: seen.append(1)):
+        if work:
+            lane.start(work)
+        end = time.monotonic() + 3
+        while (lane.busy or crew._at_work) and time.monotonic() < end:
+            crew.look()
+        assert not lane.busy
+    assert seen == [1]
+
+
 def test_a_lane_that_hangs_names_its_call() -> None:
     rest, hold = threading.Semaphore(0), threading.Event()
     crew = Crew(rest.release)
