@@ -29,6 +29,7 @@ install(dict(json.load(open({path!r}))["nvml"], **{more!r}))
 """
 """Mocked GPUs, for whatever runs after it on this host."""
 BUSY = {"seed": 7}
+LOCAL = "from brctl.node.host.local import Local; host = Local()"
 PROGRAM = """
 sys.argv = {argv!r} + sys.argv[1:]
 runpy.run_module({argv!r}[0], run_name="__main__")
@@ -68,8 +69,9 @@ def stream(what: str, interval: str, command: list[str]) -> None:
 
 
 def mock_share(what: str, interval_s: float, host: str) -> None:
-    """What part of the sampler's CPU time is spent in the mock: in its NVML, and in what stands for files."""
-    code = f"""
+    """What part of the sampler's CPU time is spent in the mock: in its NVML, and in what stands for files. `host`: the
+    lines that make it."""
+    code = f"""{host}
 import threading, time
 from brctl.mock import nvml_library
 from brctl.node import deadline
@@ -89,7 +91,7 @@ def timed(kind, name):
     setattr(kind, name, call)
 timed(nvml_library.Library, "_call")
 for name in ("read", "reread", "listdir", "readlink", "run", "space"): timed(Machine, name)
-sampler = Sampler({host}); packer = Packer(sampler.series)
+sampler = Sampler(host); packer = Packer(sampler.series)
 ticks = sampler.ticks({interval_s}, threading.Event())
 for _ in range(3): packer.pack(*next(ticks))
 began, spent[0] = time.thread_time(), 0.0
@@ -107,11 +109,9 @@ def streams(interval: str, interval_s: float) -> None:
     gpus = "eight mocked GPUs{}, this host"
     for state, more in (("", {}), (" at work", BUSY)):
         stream(gpus.format(state), interval, mocked("brctl", "monitor", **more))
-        load = GPUS.format(path=MOCKED_MACHINE, more=more) + "from brctl.node.host.local import Local\n"
-        mock_share(gpus.format(state), interval_s, f"(exec({load!r}, globals()), Local())[1]")
+        mock_share(gpus.format(state), interval_s, GPUS.format(path=MOCKED_MACHINE, more=more) + LOCAL)
     stream(f"--mock {MACHINE}", interval, [*brctl, "--mock", MACHINE, "monitor"])
-    machine = f"__import__('brctl.mock.machines').mock.machines.load({MACHINE!r})"
-    mock_share(f"--mock {MACHINE}", interval_s, machine)
+    mock_share(f"--mock {MACHINE}", interval_s, f"from brctl.mock.machines import load; host = load({MACHINE!r})")
     stream("this host", interval, [*brctl, "monitor"])
 
 

@@ -25,8 +25,8 @@ An alert is `pending` from when its condition holds, fires after `for` (and `min
 `clearing` from when its value is beyond `clear`, and ends after `clear_for`. Between threshold and `clear` it stays as
 it is. A value that is missing neither fires an alert nor ends one; after a minute that is said, and what was pending
 begins anew; after a day an alert without values ends. Nor is a value one that no such part can have: no GPU is at 0 C,
--256 or 4294967295. A value that was not read again counts once, however many ticks show it; of ticks that come
-faster than two a second, two are looked at. How alerts stand outlives a restart.
+-256 or 4294967295. A value that was not read again counts once, however many ticks show it; of ticks that
+come faster, two a second are looked at. How alerts stand outlives a restart.
 
 Prometheus evaluates the same conditions; what it cannot say is left to `brctl monitor`: `min_samples`, and that a value
 that is missing ends nothing (it ends at once there, `keep_firing_for` apart). What `overrides` of the config say of

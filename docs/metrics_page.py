@@ -51,7 +51,9 @@ counter that goes back was reset and gives none in that tick. In Prometheus' for
 _OWN = f"""\
 ## {own.SAMPLER}
 
-What brctl measures of itself, and of the GPUs as a whole.
+What brctl measures of itself, and of the GPUs as a whole. What it costs (from
+`brctl_monitor_cpu_seconds_total` on) is told every five seconds, and at once where a collector fails, hangs or is well
+again, or a tick was left out.
 
 """
 _ALERTS = """\

@@ -81,8 +81,6 @@ class Crew:
         self._waiting: Deque[Lane] = deque()
         self._idle: List[_Hand] = []
         self._at_work: Set[_Hand] = set()
-        self.lanes = 0
-        """There are never more threads."""
 
     def add(self, lane: "Lane") -> None:
         """Its work waits until somebody looks."""
@@ -96,7 +94,8 @@ class Crew:
             overdue = bool(self._waiting) and now_s - self._waiting[0].since_s >= STALL_S
             if not self._waiting or (not overdue and any(now_s - hand.since_s < STALL_S for hand in self._at_work)):
                 return
-            number = min(len(self._waiting) if overdue else 1, self.lanes - len(self._at_work))
+            coming = sum(not hand.at_a_lane for hand in self._at_work)  # so there are never more threads than lanes
+            number = (len(self._waiting) if overdue else 1) - coming
             hands = [self._idle.pop() if self._idle else _Hand(self) for _ in range(number)]
             self._at_work.update(hands)
         for hand in hands:
@@ -112,7 +111,7 @@ class Crew:
         while True:
             with self._lock:
                 if self._waiting:
-                    hand.since_s = time.monotonic()
+                    hand.since_s, hand.at_a_lane = time.monotonic(), True
                     return self._waiting.popleft()
                 self._at_work.discard(hand)
                 self._idle.append(hand)
@@ -129,10 +128,12 @@ class _Hand(_Watched):
         self.begin = threading.Semaphore(0)
         self.since_s = 0.0
         """When it took what it is at, by the monotonic clock."""
+        self.at_a_lane = False
+        """Else it was only told to take something up."""
 
     def go(self, now_s: float) -> None:
         """Take something up; it must be idle, or new."""
-        self.since_s = now_s
+        self.since_s, self.at_a_lane = now_s, False
         if self.ident is not None:
             return self.begin.release()
         try:
@@ -157,7 +158,6 @@ class Lane:
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
-        crew.lanes += 1
         self._work: Optional[Callable[[], object]] = None
         self._hand: Optional[_Watched] = None
         """The thread that does it; None before it is begun and after its end."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..node.monitor import GPU_LABELS, INFO
 from ..node.report import Report
+from ..node.samples import of
 from .prometheus import Family, label_pairs, measured, text
 
 HOSTNAME_LABELS = {"hostname": ("hostname",), "Hostname": ("Hostname",), "both": ("hostname", "Hostname")}
@@ -84,11 +85,10 @@ def _gpus(report: Report) -> Mapping[str, _Gpu]:
     """By index, from the GPUs' info."""
     names = next((series.labels for series in report.series if series.name == INFO), ())
     found = {}
-    for sample in report.samples:
-        if sample.series == INFO:
-            info = dict(zip(names, sample.labels, strict=False))
-            gpu = _Gpu(*(info.get(key, "") for key in _Gpu._fields))
-            found[gpu.gpu] = gpu._replace(pci=_bus_id(gpu.pci))
+    for sample in of(report.samples, INFO):
+        info = dict(zip(names, sample.labels, strict=False))
+        gpu = _Gpu(*(info.get(key, "") for key in _Gpu._fields))
+        found[gpu.gpu] = gpu._replace(pci=_bus_id(gpu.pci))
     return found
 
 

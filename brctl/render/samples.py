@@ -103,7 +103,6 @@ def _values(heads: Sequence[str], group: Group) -> Iterator[str]:
         yield f"{head}{'null' if value is None else repr(value)}{tail}"
 
 
-@lru_cache(maxsize=4096)
 def _head(series: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:
     plain = {"series": series, "labels": dict(zip(names, labels, strict=False))}
     return json.dumps(plain, separators=(",", ":"))[:-1] + ',"value":'

@@ -112,10 +112,10 @@ class Sampler:
 
     def _wait(self, lanes: Sequence[Lane], most_s: Optional[float]) -> None:
         """For the work in hand, but for what is given up; `most_s` None: for all that is within its own limit."""
-        self._crew.look()
         end_s = math.inf if most_s is None else time.monotonic() + most_s
         with self._ended:
             while True:
+                self._crew.look()
                 waited = [lane for lane in lanes if lane.busy and self._given_up.get(id(lane)) != lane.since_s]
                 if not waited:
                     return
@@ -124,7 +124,6 @@ class Sampler:
                     self._given_up.update((id(lane), lane.since_s) for lane in waited)
                     return
                 self._given_up.update((id(lane), lane.since_s) for lane in waited if most_s is None and lane.late)
-                self._crew.look()
                 self._ended.wait(min(left_s, STALL_S))
 
     def _end(self) -> None:
