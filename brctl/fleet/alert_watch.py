@@ -198,7 +198,7 @@ class Watch:
                 event = self._evidence.get(key) or Event(Happening.FIRED, alert, now, alert.summary)
                 records.append(action.begin(event._replace(alert=alert, what=Happening.FIRED), rule))
                 self._open[key] = records[-1]
-        known = {alert.key: alert for alert in alerts}
+        known = {alert.key: alert for alert in alerts} if self._open else {}
         for key, begun in list(self._open.items()):
             rule = self._rule(begun.node, begun.rule)
             if key in firing and not (rule and rule.action != begun.action):

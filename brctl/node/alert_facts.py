@@ -75,9 +75,8 @@ class Phase(Enum):
     CLEARING = "clearing"
     """It fires still: the condition is over, but not yet for long enough."""
 
-    @property
-    def fires(self) -> bool:
-        return self in (Phase.FIRING, Phase.CLEARING)
+    def __init__(self, word: str) -> None:
+        self.fires = word in ("firing", "clearing")
 
 
 class Point(NamedTuple):
@@ -100,7 +99,7 @@ class Alert(NamedTuple):
     samples: int = 0
     """How many in a row have met the condition."""
     value: Optional[float] = None
-    """What was compared; None before there was one."""
+    """What was compared; of one that is inactive it may be one of before, or None."""
     at: float = 0.0
     """When that was read."""
     missing_since: Optional[float] = None

@@ -96,11 +96,11 @@ def _texts(before: Sequence[_Text], report: Report) -> Iterator[_Text]:
 
 
 def _values(heads: Sequence[str], group: Group) -> Iterator[str]:
-    tail, of = "", None
-    for head, (_, _, value, state, at) in zip(heads, group, strict=True):
-        if of != (state, at):  # most are as the one before
-            of, tail = (state, at), f',"state":"{state.value}","at":{at:.3f}}}'
-        yield f"{head}{'null' if value is None else repr(value)}{tail}"
+    tail, state, at = "", None, 0.0
+    for head, (_, _, value, its, its_at) in zip(heads, group, strict=True):
+        if its is not state or its_at != at:  # most are as the one before
+            state, at, tail = its, its_at, f',"state":"{its.value}","at":{its_at:.3f}}}'
+        yield f"{head}{value}{tail}" if value is not None else f"{head}null{tail}"
 
 
 def _head(series: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:

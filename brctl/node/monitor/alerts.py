@@ -5,11 +5,11 @@ A value that is missing, or that no such part can have, neither fires an alert n
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Matcher, Phase, Rule
+from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Phase, Rule
 from ..report import Sample, Series
-from .alert_readings import Readings, compared, shown
+from .alert_readings import COMPARED, Readings, plausible, shown
 
 MISSING_S = 60.0
 """After so long without a value that is said. As long as Prometheus' longest usual scrape interval: what is read once a
@@ -61,12 +61,16 @@ def evaluate(
     alerts: List[Alert] = []
     events: List[Event] = []
     for rule in rules:
+        bare = rule.reading == "value" and rule.other is None
         for sample in _meant(rule, names.get(rule.series, ()), readings.of(rule.series)):
             labels = _labels(names[rule.series], sample.labels)
             if "" in sample.labels and _UNNAMED in labels:
                 labels = _named(known.rest.values(), rule, labels)
             alert = known.pop(rule.id, labels) or Alert(rule.id, node, labels)
-            if sample.at != alert.at or sample.value is None or rule.reading == "age":  # else it is the one of before
+            told = (
+                sample.at == alert.at and sample.value is not None and rule.reading != "age"
+            )  # it is the one of before
+            if not told and not (bare and _stays_inactive(rule, alert, sample)):
                 alert, event = _step(rule, alert, sample, readings, at)
                 events += event
             alerts.append(alert)
@@ -135,19 +139,19 @@ def _labels(names: Tuple[str, ...], values: Tuple[str, ...]) -> Tuple[Label, ...
     return tuple(map(Label, names, values))
 
 
-def _meant(rule: Rule, names: Sequence[str], samples: Iterable[Sample]) -> Iterator[Sample]:
+def _meant(rule: Rule, names: Sequence[str], samples: Iterable[Sample]) -> List[Sample]:
+    size = len(names)
     if not rule.only:
-        yield from (sample for sample in samples if len(sample.labels) == len(names))
-        return
-    for sample in samples:
-        if len(sample.labels) == len(names) and all(_fits(each, names, sample) for each in rule.only):
-            yield sample
-
-
-def _fits(matcher: Matcher, names: Sequence[str], sample: Sample) -> bool:
-    return matcher.label in names and (
-        (sample.labels[names.index(matcher.label)] in matcher.values) is not matcher.other
-    )
+        return [sample for sample in samples if len(sample.labels) == size]
+    if not all(each.label in names for each in rule.only):
+        return []
+    only = [(names.index(each.label), each.values, each.other) for each in rule.only]
+    return [
+        sample
+        for sample in samples
+        if len(sample.labels) == size
+        and all((sample.labels[place] in values) is not other for place, values, other in only)
+    ]
 
 
 _UNNAMED = Label("uuid", "")
@@ -176,6 +180,14 @@ def _renamed(rule: Rule, alert: Alert, at: float) -> Tuple[Event, ...]:
     return (Event(Happening.RESOLVED, over, at, "{} has answered, and has a UUID".format(part(rule, alert))),)
 
 
+def _stays_inactive(rule: Rule, alert: Alert, sample: Sample) -> bool:
+    """Of a rule that compares the sample's own value."""
+    if alert.phase is not Phase.INACTIVE or alert.missing_since is not None:
+        return False
+    value = plausible(sample)
+    return value is not None and not COMPARED[rule.comparison](value, rule.threshold)
+
+
 _Stepped = Tuple[Alert, Tuple[Event, ...]]
 
 
@@ -183,20 +195,21 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
     read = readings.read(rule, alert, sample, at)
     if read is None:
         return _missed(rule, alert, at)
+    value, points = read
     now = at if rule.reading == "age" else sample.at
     if now == alert.at:
         return alert, ()  # a second look at one value is no second value
-    excused = readings.excused(rule, sample)
-    holds = not excused and compared(read.value, rule.comparison, rule.threshold)
-    if not holds and alert.phase is Phase.INACTIVE:  # as most are in most ticks
-        return alert._replace(
-            value=read.value, at=now, points=read.points, missing_since=None, silent=False, samples=0
-        ), ()  # fmt: skip
+    excused = rule.unless is not None and readings.excused(rule, sample)
+    holds = not excused and COMPARED[rule.comparison](value, rule.threshold)
+    if not holds and alert.phase is Phase.INACTIVE:  # as most are in most ticks: nobody asks at what value
+        if points == alert.points and alert.missing_since is None:
+            return alert, ()
+        return alert._replace(value=value, at=now, points=points, missing_since=None, silent=False), ()
     clear = rule.threshold if rule.clear is None else rule.clear
-    stays = holds or (not excused and compared(read.value, rule.comparison, clear))
+    stays = holds or (not excused and COMPARED[rule.comparison](value, clear))
     alert = alert._replace(
-        value=read.value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
-        missing_since=None, silent=False, points=read.points, severity=rule.severity, action=rule.action,
+        value=value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
+        missing_since=None, silent=False, points=points, severity=rule.severity, action=rule.action,
     )  # fmt: skip
     alert = alert._replace(summary=_summary(rule, alert))
     return _fired(rule, alert, now, stays) if alert.phase.fires else _quiet(rule, alert, now, holds)

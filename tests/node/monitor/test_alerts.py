@@ -76,6 +76,19 @@ def test_an_alert_from_beginning_to_end() -> None:
     assert run.feed([70]) == []
 
 
+def test_an_alert_that_stays_inactive_stays_the_same() -> None:
+    """As most do in most ticks, which therefore cost little."""
+    run = _Run(HOT)
+    run.feed([40])
+    (alert,) = run.alerts
+    run.feed([41, 84])
+    assert run.alerts[0] is alert
+    run.feed([None])
+    assert run.alerts[0].missing_since == 1003.0
+    run.feed([40])
+    assert run.alerts[0].missing_since is None
+
+
 def test_a_dip_makes_a_pending_alert_begin_anew() -> None:
     run = _Run(HOT)
     assert run.feed([90, 90, 70, 90, 90]) == []
