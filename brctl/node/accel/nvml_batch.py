@@ -6,15 +6,14 @@ By pynvml's own function 44 fields take 48 us, most of it to fill in their numbe
 import ctypes
 from math import isfinite
 from struct import Struct
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from . import AcceleratorError
 from .nvml_calls import INVALID_ARGUMENT, NOT_SUPPORTED, Calls, RefusalError, known, label
 
 _NAME = "nvmlDeviceGetFieldValues"
-_FORMATS = {value_type: Struct(code) for value_type, code in enumerate("dILQqiH")}
-_ANSWER = Struct("24xII8s")
-"""Of nvmlFieldValue_t: value type, return code and union."""
+_VALUES = ("d", "I4x", "Q", "Q", "q", "i4x", "H6x")
+"""How the union is read, by nvmlValueType_t; unsigned long has 64 bits wherever there is a driver."""
 
 Field = Tuple[int, int]
 """Its id, and its scope: 0, or which link."""
@@ -29,6 +28,9 @@ class Batch:
         self._asked: Tuple[Field, ...] = ()
         self._places: Tuple[int, ...] = ()
         """Of what is asked for, among all."""
+        self._types: Tuple[int, ...] = ()
+        """The value types of the last answers, by which all of the next ones are unpacked at once."""
+        self._format = _format(())
         self._refused = -1
         self._buffer: Any = None
 
@@ -53,16 +55,21 @@ class Batch:
         if calls.failed:
             for field in self._asked:
                 calls.failed.pop(_key(field), None)
-        for place, (value_type, code, union) in zip(self._places, _ANSWER.iter_unpack(self._buffer)):
-            if code or value_type not in _FORMATS:
+        for place, value_type, code, value in self._answers():
+            if code or value_type >= len(_VALUES) or not isfinite(value):
                 self._note(self._all[place], value_type, code)
-                continue
-            (value,) = _FORMATS[value_type].unpack_from(union)
-            if isfinite(value):
-                values[place] = known(int(value))
             else:
-                self._note(self._all[place], value_type, code)
+                values[place] = known(int(value))
         return values
+
+    def _answers(self) -> Iterable[Tuple[int, int, int, float]]:
+        """Place, value type, return code and value of each field."""
+        flat = self._format.unpack(self._buffer)
+        if flat[::3] != self._types:  # the first answers, as a rule
+            self._types = flat[::3]
+            self._format = _format(self._types)
+            flat = self._format.unpack(self._buffer)
+        return zip(self._places, self._types, flat[1::3], flat[2::3])
 
     def _call(self, handle: Any) -> None:
         pynvml = self._calls.pynvml
@@ -87,9 +94,17 @@ class Batch:
         self._refused = len(refused)
         self._places = tuple(place for place, field in enumerate(self._all) if _key(field) not in refused)
         self._asked = tuple(self._all[place] for place in self._places)
+        self._types = (0,) * len(self._asked)
+        self._format = _format(self._types)
         self._buffer = (self._calls.pynvml.c_nvmlFieldValue_t * len(self._asked))()
         for answer, (number, scope) in zip(self._buffer, self._asked):
             answer.fieldId, answer.scopeId = number, scope
+
+
+def _format(types: Sequence[int]) -> Struct:
+    """Of an array of nvmlFieldValue_t: of each its value type, return code and value."""
+    values = (_VALUES[value_type] if value_type < len(_VALUES) else "Q" for value_type in types)
+    return Struct("=" + "".join("24xII" + value for value in values))
 
 
 def _key(field: Field) -> Tuple[Any, ...]:

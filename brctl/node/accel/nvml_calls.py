@@ -76,11 +76,8 @@ class Calls:
         if os.getpid() != self._pid:
             raise RuntimeError("{}: NVML does not outlive a fork, and was loaded before one".format(name))
         if by is None:
-            if name in _PYTHON:
-                python_name, more = _PYTHON[name]
-                by, arguments = getattr(self.pynvml, python_name, None), arguments + more
-            else:
-                by = getattr(self.pynvml, name, None)
+            python_name, more = _PYTHON.get(name, (name, ()))
+            by, arguments = getattr(self.pynvml, python_name, None), arguments + more
             if by is None:
                 raise RefusalError(FUNCTION_NOT_FOUND, name, "not in this version of pynvml")
         deadline.calling(name, limit_s)

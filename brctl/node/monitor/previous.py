@@ -1,7 +1,9 @@
 """What a collector read before: rates are made of two readings of a counter."""
 
-from typing import Dict, Hashable, NamedTuple, Optional, Tuple
+import math
+from typing import Callable, Dict, Hashable, NamedTuple, Optional, Tuple, TypeVar
 
+T = TypeVar("T")
 _LEAST_S = 1e-3
 
 
@@ -27,6 +29,15 @@ class Previous:
         self.counts: Dict[Tuple[str, ...], float] = {}
         """What the collector counts by itself, for Series that nobody else counts."""
         self._seen: Dict[Hashable, Tuple[float, float]] = {}
+        self._kept: Dict[str, Tuple[float, object]] = {}
+
+    def kept(self, key: str, for_s: float, look: Callable[[], T]) -> T:
+        """What `look` found, at most so long ago: of what hardly ever changes, and is no value that is told."""
+        at_s, found = self._kept.get(key, (-math.inf, None))
+        if self.now_s - at_s >= for_s:
+            found = look()
+            self._kept[key] = self.now_s, found
+        return found  # type: ignore[return-value]  # under its key is what its function gives
 
     def grown(self, key: Hashable, value: Optional[float], bits: int = 0) -> Optional[Grown]:
         """Of the counter `key` since it was last read.

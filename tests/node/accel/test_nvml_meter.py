@@ -113,6 +113,28 @@ def test_a_field_that_holds_no_number_is_a_failure(
     assert board.failures == ()
 
 
+@pytest.mark.parametrize(
+    ("value_type", "member", "value"),
+    [(0, "dVal", 7.0), (1, "uiVal", 7), (2, "ulVal", 2**40), (3, "ullVal", 2**40), (4, "sllVal", -7), (5, "siVal", -7),
+     (6, "usVal", 7)],
+)  # fmt: skip
+def test_a_driver_may_tell_a_field_as_another_type_from_one_look_to_the_next(
+    dgx_h100_nvml: Plain, gpu: Board, monkeypatch: pytest.MonkeyPatch, value_type: int, member: str, value: float
+) -> None:
+    batch = Batch(gpu(dgx_h100_nvml)._calls, [(185, 0), (186, 0), (83, 0)])
+    before = batch.read()
+
+    def answer(_: Any) -> None:
+        field = batch._buffer[1]
+        field.value.ullVal, field.valueType = 0xA5A5A5A5A5A5A5A5, value_type
+        setattr(field.value, member, value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(batch, "_call", answer)
+        assert batch.read() == [before[0], value, before[2]]
+    assert batch.read() == before
+
+
 def test_a_lost_gpu_raises(dgx_h100_nvml: Plain, gpu: Board) -> None:
     meter = gpu(dgx_h100_nvml).meter()
     pynvml.nvmlLib._gpus[0].errors = Errors({"*": "NVML_ERROR_GPU_IS_LOST"}, 0)

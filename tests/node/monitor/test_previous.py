@@ -58,3 +58,13 @@ def test_shares_and_ratios() -> None:
     assert previous.ratio("r", 6, 99, least=50) is None
     previous.now_s = 5.0
     assert previous.ratio("r", None, 999, least=50) is None
+
+
+def test_what_hardly_changes_is_looked_at_now_and_then() -> None:
+    previous, looks = Previous(), iter(range(9))
+    found = []
+    for now_s in (0.0, 59.0, 60.0, 61.0, 120.0):
+        previous.now_s = now_s
+        found.append(previous.kept("nodes", 60.0, lambda: next(looks)))
+    assert found == [0, 0, 1, 1, 2]
+    assert previous.kept("other", 60.0, lambda: next(looks)) == 3

@@ -5,7 +5,8 @@ two looks, which is the true average of that time. Clocks event reasons are told
 the driver counts, as the share of the time since the last look that they slowed the GPU down.
 """
 
-from typing import Optional
+from functools import lru_cache
+from typing import Optional, Sequence, Tuple
 
 from ...accel.nvml_words import EVENT_REASONS
 from ...meter_facts import GpuActivity
@@ -74,9 +75,7 @@ def run(gpu: WatchedGpu, previous: Previous) -> Readings:
 
 
 def _reasons(seen: GpuActivity, previous: Previous) -> Readings:
-    active = seen.clocks_event_reasons
-    for reason in _REASONS:
-        yield Reading(_REASON, None if active is None else float(reason in active), (reason,))
+    yield from _active(seen.clocks_event_reasons)
     for reason in _COUNTED:
         spent_ns = getattr(seen, reason + "_ns")
         spent_s = None if spent_ns is None else spent_ns / 1e9
@@ -84,6 +83,11 @@ def _reasons(seen: GpuActivity, previous: Previous) -> Readings:
         share = previous.share(reason, spent_s)
         if share is not None:
             yield Reading(_SHARE, share, (reason,))
+
+
+@lru_cache(maxsize=256)
+def _active(reasons: Optional[Tuple[str, ...]]) -> Sequence[Reading]:
+    return [Reading(_REASON, None if reasons is None else float(each in reasons), (each,)) for each in _REASONS]
 
 
 def _part(percent: Optional[int]) -> Optional[float]:

@@ -1,7 +1,6 @@
 """The memory of the host, together and by NUMA node."""
 
-import re
-from typing import Dict
+from typing import Optional
 
 from ...host import Host
 from ...probe.cpu import parse_cpulist
@@ -9,6 +8,8 @@ from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
 _FILE, _NODES = "/proc/meminfo", "/sys/devices/system/node"
+_NODES_S = 60.0
+"""There are others but where somebody plugs."""
 _made = Kind("memory")
 _SIZES = {
     name: _made.gauge("memory_{}_bytes".format(series), "bytes", text, "{}, {}".format(_FILE, name))
@@ -24,25 +25,26 @@ _SIZES = {
 _OOM = _made.counter("memory_oom_kills_total", "", "Processes killed for lack of memory.", "/proc/vmstat, oom_kill")
 _NODE_TOTAL = _made.gauge("numa_memory_total_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "numa_node")
 _NODE_FREE = _made.gauge("numa_memory_free_bytes", "bytes", "Of a NUMA node.", _NODES + "/*/meminfo", "numa_node")
-_KIB = re.compile(r"^(?:Node \d+ )?(\w+):\s+(\d+) kB$", re.MULTILINE)
-_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_KILLS = "\noom_kill "
 
 
-def run(host: Host, _: Previous) -> Readings:
-    seen = parse(host.reread(_FILE) or "")
+def run(host: Host, previous: Previous) -> Readings:
+    text = host.reread(_FILE) or ""
     for name, series in _SIZES.items():
-        yield Reading(series, seen.get(name))
-    kills = _KILLS.search(host.reread("/proc/vmstat") or "")
-    yield Reading(_OOM, int(kills.group(1)) if kills else None)
-    for node in parse_cpulist(host.reread(_NODES + "/online") or ""):
-        of_node = parse(host.reread("{}/node{}/meminfo".format(_NODES, node)) or "")
-        yield Reading(_NODE_TOTAL, of_node.get("MemTotal"), (str(node),))
-        yield Reading(_NODE_FREE, of_node.get("MemFree"), (str(node),))
+        yield Reading(series, size(text, name))
+    kills = (host.reread("/proc/vmstat") or "").partition(_KILLS)[2].partition("\n")[0]
+    yield Reading(_OOM, int(kills) if kills.isdecimal() else None)
+    for node in previous.kept("nodes", _NODES_S, lambda: parse_cpulist(host.reread(_NODES + "/online") or "")):
+        text = host.reread("{}/node{}/meminfo".format(_NODES, node)) or ""
+        yield Reading(_NODE_TOTAL, size(text, "Node {} MemTotal".format(node)), (str(node),))
+        yield Reading(_NODE_FREE, size(text, "Node {} MemFree".format(node)), (str(node),))
 
 
-def parse(text: str) -> Dict[str, int]:
-    """Bytes, by name."""
-    return {name: int(kib) << 10 for name, kib in _KIB.findall(text)}
+def size(text: str, name: str) -> Optional[int]:
+    """Bytes, of a line such as `MemTotal: 5 kB`; None where there is none. (To take all fifty lines apart takes ten
+    times as long, and in a tick of eight GPUs that is a twentieth.)"""
+    number, *rest = ("\n" + text).partition("\n{}:".format(name))[2].split(None, 2) or [""]
+    return int(number) << 10 if number.isdecimal() and rest[:1] == ["kB"] else None
 
 
 COLLECTOR = Collector(id="memory", title="Memory, by NUMA node", every_s=1.0, series=tuple(_made.all), of_host=run)

@@ -3,8 +3,6 @@
 These are the pressure stall informations of the kernel (PSI, Documentation/accounting/psi.rst).
 """
 
-import re
-
 from ...host import Host
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
@@ -15,7 +13,7 @@ _WAITED = _made.counter(
     "pressure_waiting_seconds_total", "seconds", "In which some or all (full) processes waited.", _FOLDER + "/*"
 )
 _SHARE = _made.gauge("pressure_ratio", "ratio", "Part of the time since the last look.", _FOLDER + "/*")
-_LINE = re.compile(r"^(some|full) .*total=(\d+)$", re.MULTILINE)
+_KINDS = ("some", "full")
 _US = 1e-6
 
 
@@ -25,7 +23,10 @@ def run(host: Host, previous: Previous) -> Readings:
             text = host.reread("{}/{}".format(_FOLDER, resource)) or ""
         except OSError:  # a kernel that was started with psi=0 answers EOPNOTSUPP
             continue
-        for kind, waited_us in _LINE.findall(text):
+        for line in text.splitlines():
+            kind, waited_us = line.partition(" ")[0], line.rpartition("total=")[2]
+            if kind not in _KINDS or not waited_us.isdecimal():
+                continue
             labels, waited_s = (resource, kind), int(waited_us) * _US
             yield Reading(_WAITED, waited_s, labels)
             share = previous.share(labels, waited_s)
