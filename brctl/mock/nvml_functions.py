@@ -114,9 +114,8 @@ def _memory_v1(gpu: Values, output: Any) -> None:
 def _memory_v2(gpu: Values, output: Any) -> None:
     memory = output._obj
     demand_version(memory, _MEMORY_V2)
-    memory.total = need(gpu, "memory_total_bytes")
-    memory.reserved, memory.used = need(gpu, "memory_reserved_bytes"), need(gpu, "memory_used_bytes")
-    memory.free = memory.total - memory.reserved - memory.used
+    total, reserved, used = (need(gpu, "memory_{}_bytes".format(name)) for name in ("total", "reserved", "used"))
+    memory.total, memory.reserved, memory.used, memory.free = total, reserved, used, total - reserved - used
 
 
 def _bar1(gpu: Values, output: Any) -> None:

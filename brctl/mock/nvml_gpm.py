@@ -1,5 +1,7 @@
 """GPM of the mocked NVML: in what share of the time between two samples parts of a GPU were at work (Hopper, later)."""
 
+from ctypes import c_char, sizeof
+from struct import Struct
 from typing import Any, Dict, Optional
 
 from .nvml_answer import INVALID_ARGUMENT, NOT_SUPPORTED, RefusedError, Values
@@ -7,6 +9,8 @@ from .nvml_answer import INVALID_ARGUMENT, NOT_SUPPORTED, RefusedError, Values
 _FIRST = (9, 0)
 """Compute capability."""
 _VERSION = 1
+_ASKED, _METRIC = Struct("I"), Struct("Iid24x")
+"""nvmlGpmMetric_t: id, return code, value. By ctypes each takes ten times as long."""
 _SHARES = {1: ("gpu", 1.0), 2: ("gpu", 0.93), 3: ("gpu", 0.41), 5: ("gpu", 0.62), 10: ("memory", 1.0)}
 """By NVML_GPM_METRIC_*: of which utilisation it is what part."""
 
@@ -59,12 +63,12 @@ class Samples:
         gpu = self._at(second)
         if gpu is None:
             raise RefusedError(INVALID_ARGUMENT)
-        for place in range(asked.numMetrics):
-            metric = asked.metrics[place]
-            of, part = _SHARES.get(metric.metricId, ("", 0.0))
+        metrics = (c_char * sizeof(asked.metrics)).from_buffer(asked.metrics)
+        for place in range(0, min(asked.numMetrics * _METRIC.size, len(metrics)), _METRIC.size):
+            (number,) = _ASKED.unpack_from(metrics, place)
+            of, part = _SHARES.get(number, ("", 0.0))
             value = gpu.get(of + "_utilization_percent")
-            metric.nvmlReturn = NOT_SUPPORTED if value is None else 0
-            metric.value = (value or 0) * part
+            _METRIC.pack_into(metrics, place, number, NOT_SUPPORTED if value is None else 0, (value or 0) * part)
 
     def _at(self, number: int) -> Optional[Values]:
         if number not in self._taken:
