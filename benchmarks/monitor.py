@@ -2,24 +2,25 @@
 
 - the jsonl stream at 1 s and at 100 ms of eight mocked GPUs on this host as it is, idle and at work; of a whole mocked
   machine, with twelve RDMA ports of which every counter grows; and of this host alone: CPU of brctl and of its agent
-  from /proc/PID/stat, as shares of one core; memory of both (PSS), and what it grew by;
+  (clock_getcpuclockid(3)) as shares of one core, the median of five windows; memory of both (PSS), and its growth;
 - the mock's own part of that, from a sampler in a process of its own, in one thread;
 - one `--once -o json` against `python -c pass`, gpustat and nvitop -1, the latter two over the same mock: CPU time,
   the least of several interleaved runs.
 """
 
-import os
+import ctypes
 import resource
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
+WINDOWS = 5
 RUNS = 7
 MACHINE = "dgx-h100+busy"
-TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).resolve().parents[1]
 MOCKED_MACHINE = str(ROOT / "brctl" / "mock" / "machines" / "dgx-h100.json")
 GPUS = """
@@ -42,8 +43,10 @@ def mocked(*argv: str, **more: object) -> list[str]:
 
 
 def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Of all its threads, those that have ended too; exact, where /proc/PID/stat counts in hundredths."""
+    clock = ctypes.c_int()
+    ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
+    return time.clock_gettime(clock.value)
 
 
 def pss_mib(pid: int) -> float:
@@ -58,14 +61,25 @@ def stream(what: str, interval: str, command: list[str]) -> None:
         time.sleep(4)
         (agent,) = map(int, Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split())
         pids = (child.pid, agent)
-        before, memory, began = [cpu_s(pid) for pid in pids], sum(map(pss_mib, pids)), time.monotonic()
-        time.sleep(SECONDS)
-        passed = time.monotonic() - began
-        shares = [(cpu_s(pid) - old) / passed for pid, old in zip(pids, before, strict=True)]
+        memory = sum(map(pss_mib, pids))
+        told = shares(pids, lambda: time.sleep(SECONDS / WINDOWS))
         after = sum(map(pss_mib, pids))
         child.terminate()
-    print(f"jsonl at {interval}, {what}: {sum(shares):.2%} of a core, of which brctl {shares[0]:.2%}, its agent "
-          f"{shares[1]:.2%}; PSS {after:.1f} MiB, grown by {after - memory:+.1f} MiB", flush=True)  # fmt: skip
+    print(f"jsonl at {interval}, {what}: {told}; PSS {after:.1f} MiB, grown by {after - memory:+.1f} MiB", flush=True)
+
+
+def shares(pids: Sequence[int], window: Callable[[], None]) -> str:
+    """What parts of a core brctl and its agent take, one window of time after the other: the median, the least and the
+    greatest, as how fast a machine is depends on its neighbours."""
+    found: list[list[float]] = []
+    for _ in range(WINDOWS):
+        before, began = [cpu_s(pid) for pid in pids], time.monotonic()
+        window()
+        passed = time.monotonic() - began
+        found.append([(cpu_s(pid) - old) / passed for pid, old in zip(pids, before, strict=True)])
+    sums = sorted(map(sum, found))
+    each = " + ".join(f"{statistics.median(of):.2%}" for of in zip(*found, strict=True))
+    return f"{statistics.median(sums):.2%} of a core ({each}; from {sums[0]:.2%} to {sums[-1]:.2%})"
 
 
 def mock_share(what: str, interval_s: float, host: str) -> None:
@@ -81,16 +95,17 @@ from brctl.node.monitor.stream import Packer
 spent, inside = [0.0], []
 def start(lane, work): lane.since_s = time.monotonic(); work()
 deadline.Lane.start = start
-def timed(kind, name):
-    original = getattr(kind, name)
+def timed(original):
     def call(*arguments):
         if inside: return original(*arguments)
         inside.append(1); began = time.thread_time()
         try: return original(*arguments)
         finally: spent[0] += time.thread_time() - began; inside.clear()
-    setattr(kind, name, call)
-timed(nvml_library.Library, "_call")
-for name in ("read", "reread", "listdir", "readlink", "run", "space"): timed(Machine, name)
+    return call
+found = nvml_library.Library.__getattr__
+nvml_library.Library.__getattr__ = lambda library, name: timed(found(library, name))
+for name in ("read", "reread", "listdir", "readlink", "run", "space"):
+    setattr(Machine, name, timed(getattr(Machine, name)))
 sampler = Sampler(host); packer = Packer(sampler.series)
 ticks = sampler.ticks({interval_s}, threading.Event())
 for _ in range(3): packer.pack(*next(ticks))
@@ -138,6 +153,7 @@ def once() -> None:
 
 
 if __name__ == "__main__":
+    print(f"Python {sys.version}, {sys.executable}")
     streams("1s", 1.0)
     streams("100ms", 0.1)
     once()

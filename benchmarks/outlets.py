@@ -3,7 +3,7 @@ benchmarks/outlets.py [SECONDS]`.
 
 Eight mocked GPUs at work on this host, a tick a second. The view is drawn on a terminal of 120 x 40; the exporter is
 scraped every 15 s, as Prometheus usually does, and every second, as is nvitop-exporter (`pip install nvitop-exporter`)
-over the same. CPU of brctl and of its agent from /proc/PID/stat, as shares of one core; memory as PSS.
+over the same. CPU of brctl and of its agent as shares of one core, the median of five windows; memory as PSS.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from monitor import BUSY, TICKS, cpu_s, mocked, pss_mib
+from monitor import BUSY, WINDOWS, mocked, pss_mib, shares
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
 START_S = 6.0
@@ -28,7 +28,7 @@ BRCTL = ("brctl", "monitor", "--interval", "1s")
 
 
 def main() -> None:
-    print(f"CPU time is counted in steps of 1/{TICKS} s")
+    print(f"Python {sys.version}, {sys.executable}")
     for every_s in (15, 1):
         _exporter(every_s)
     _rival()
@@ -90,14 +90,13 @@ def _tell(
     time.sleep(START_S)
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
         pids = [process.pid, *map(int, file.read().split())]
-    before, began = [cpu_s(pid) for pid in pids], time.monotonic()
-    while time.monotonic() - began < SECONDS:
-        each()
-        time.sleep(every_s)
-    passed = time.monotonic() - began
-    shares = [f"{(cpu_s(pid) - spent) / passed:.2%}" for pid, spent in zip(pids, before, strict=True)]
-    told = " and its agent ".join(shares)
-    print(f"{what}: {told} of a core; PSS {sum(map(pss_mib, pids)):.1f} MiB", flush=True)
+
+    def window() -> None:
+        for _ in range(max(1, round(SECONDS / WINDOWS / every_s))):
+            each()
+            time.sleep(every_s)
+
+    print(f"{what}: {shares(pids, window)}; PSS {sum(map(pss_mib, pids)):.1f} MiB", flush=True)
     process.kill()
     process.wait()
 
