@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from brctl.node.report import Mock, Report, Sample, Series, State
 from brctl.node.samples import Group, Samples
+from brctl.render import prometheus
 from brctl.render.prometheus import Exposition, Health, number
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "Of the die.", "NVML", "t")
@@ -169,3 +170,29 @@ def test_what_is_declared_otherwise_is_written_so_from_then_on() -> None:
     assert b"temperature" not in it.write([_report(samples, ())], [], 0.0)
     other = it.write([_report(samples, (TEMPERATURE._replace(labels=("card",)),))], [], 0.0)
     assert b'{node="gpu001",card="0"} 61\n' in other
+
+
+def test_nothing_is_left_of_a_series_that_nobody_tells_any_more() -> None:
+    it = Exposition()
+    both = [_measured(TEMPERATURE, "0", 61), _measured(BYTES, "ens1", 5)]
+    assert b"receive_bytes" in it.write([_report(both)], [], 1.0)
+    assert it.write([_report(both[:1])], [], 1.0) == _written([_report(both[:1])], [], 1.0)
+    assert it.write([], [], 1.0) == _written([], [], 1.0)
+    assert it.write([_report(both)], [], 1.0) == _written([_report(both)], [], 1.0)
+
+
+def test_another_kind_and_other_words_hold_from_then_on() -> None:
+    it, samples = Exposition(), [_measured(TEMPERATURE, "0", 61)]
+    it.write([_report(samples)], [], 1.0)
+    other = [_report(samples, (TEMPERATURE._replace(help="Of its memory."),))]
+    assert it.write(other, [], 1.0) == _written(other, [], 1.0)
+
+
+def test_names_that_come_and_go_do_not_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prometheus, "MOST_FAMILIES", 20)
+    it = Exposition()
+    for number_ in range(50):
+        series = TEMPERATURE._replace(name=f"brctl_{number_}")
+        reports = [_report([_measured(series, "0", 61)], (series,)), _report([_measured(BYTES, "ens1", 5)])]
+        assert sorted(it.write(reports, [], 1.0).splitlines()) == sorted(_written(reports, [], 1.0).splitlines())
+        assert len(it._families) <= 22
