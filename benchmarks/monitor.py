@@ -19,6 +19,7 @@ from pathlib import Path
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 15.0
 WINDOWS = 5
+LOOPS, LOOP = 5, 100_000
 RUNS = 7
 MACHINE = "dgx-h100+busy"
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,16 +71,33 @@ def stream(what: str, interval: str, command: list[str]) -> None:
 
 def shares(pids: Sequence[int], window: Callable[[], None]) -> str:
     """What parts of a core brctl and its agent take, one window of time after the other: the median, the least and the
-    greatest, as how fast a machine is depends on its neighbours."""
+    greatest; and how fast the machine was meanwhile, which depends on its neighbours."""
     found: list[list[float]] = []
+    loops = [_loop_s()]
     for _ in range(WINDOWS):
         before, began = [cpu_s(pid) for pid in pids], time.monotonic()
         window()
         passed = time.monotonic() - began
         found.append([(cpu_s(pid) - old) / passed for pid, old in zip(pids, before, strict=True)])
+        loops.append(_loop_s())
     sums = sorted(map(sum, found))
     each = " + ".join(f"{statistics.median(of):.2%}" for of in zip(*found, strict=True))
-    return f"{statistics.median(sums):.2%} of a core ({each}; from {sums[0]:.2%} to {sums[-1]:.2%})"
+    return (
+        f"{statistics.median(sums):.2%} of a core ({each}; from {sums[0]:.2%} to {sums[-1]:.2%}, "
+        f"while a loop took {statistics.median(loops) * 1e3:.1f} ms)"
+    )
+
+
+def _loop_s() -> float:
+    """CPU time of a loop that needs nothing but a core, as they find it who sleep for most of the time."""
+    seen = []
+    for _ in range(LOOPS):
+        time.sleep(0.2)
+        began = time.thread_time()
+        for _ in range(LOOP):
+            pass
+        seen.append(time.thread_time() - began)
+    return statistics.median(seen)
 
 
 def mock_share(what: str, interval_s: float, host: str) -> None:
