@@ -54,7 +54,7 @@ class Samples:
         self._at(number)
         if not _supports(gpu):
             raise RefusedError(NOT_SUPPORTED)
-        self._taken[number] = dict(gpu)
+        self._taken[number] = gpu
 
     def compare(self, asked: Any, first: int, second: int) -> None:
         """Fill in the metrics that are asked for, in percent, as they were at the second sample."""

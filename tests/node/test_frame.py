@@ -88,7 +88,14 @@ def test_a_payload_that_does_not_inflate_is_refused(body: bytes, message: str) -
         Unpacker().feed(_wire(body))
 
 
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 300_000])
+def test_payloads_of_any_size(size: int) -> None:
+    frame = Frame("a", (b"%d," * size % tuple(range(size)))[:size])
+    assert Unpacker().feed(pack(frame)) == [frame]
+
+
 def test_the_form_on_the_wire() -> None:
-    body = zlib.compress(b"one", 1)
-    assert pack(A) == b"\x1ebrctl1 a %d %d\n" % (len(body), zlib.crc32(body)) + body
+    head, _, body = pack(A).partition(b"\n")
+    assert head == b"\x1ebrctl1 a %d %d" % (len(body), zlib.crc32(body))
+    assert zlib.decompress(body) == b"one"
     assert pack(EMPTY) == b"\x1ebrctl1 empty 0 0\n"
