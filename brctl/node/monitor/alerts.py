@@ -67,10 +67,8 @@ def evaluate(
             if "" in sample.labels and _UNNAMED in labels:
                 labels = _named(known.rest.values(), rule, labels)
             alert = known.pop(rule.id, labels) or Alert(rule.id, node, labels)
-            told = (
-                sample.at == alert.at and sample.value is not None and rule.reading != "age"
-            )  # it is the one of before
-            if not told and not (bare and _stays_inactive(rule, alert, sample)):
+            before_too = sample.at == alert.at and sample.value is not None and rule.reading != "age"
+            if not before_too and not (bare and _stays_inactive(rule, alert, sample)):
                 alert, event = _step(rule, alert, sample, readings, at)
                 events += event
             alerts.append(alert)
@@ -181,7 +179,7 @@ def _renamed(rule: Rule, alert: Alert, at: float) -> Tuple[Event, ...]:
 
 
 def _stays_inactive(rule: Rule, alert: Alert, sample: Sample) -> bool:
-    """Of a rule that compares the sample's own value."""
+    """Of a rule that compares nothing but the sample's value. As most do in most ticks, at what value is not kept."""
     if alert.phase is not Phase.INACTIVE or alert.missing_since is not None:
         return False
     value = plausible(sample)
@@ -201,10 +199,10 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
         return alert, ()  # a second look at one value is no second value
     excused = rule.unless is not None and readings.excused(rule, sample)
     holds = not excused and COMPARED[rule.comparison](value, rule.threshold)
-    if not holds and alert.phase is Phase.INACTIVE:  # as most are in most ticks: nobody asks at what value
-        if points == alert.points and alert.missing_since is None:
-            return alert, ()
-        return alert._replace(value=value, at=now, points=points, missing_since=None, silent=False), ()
+    if not holds and alert.phase is Phase.INACTIVE:
+        return alert._replace(
+            value=value, at=now, points=points, missing_since=None, silent=False, samples=0
+        ), ()  # fmt: skip
     clear = rule.threshold if rule.clear is None else rule.clear
     stays = holds or (not excused and COMPARED[rule.comparison](value, clear))
     alert = alert._replace(

@@ -89,6 +89,23 @@ def test_an_alert_that_stays_inactive_stays_the_same() -> None:
     assert run.alerts[0].missing_since is None
 
 
+@pytest.mark.parametrize("rule", [
+    Rule("hot", HEAT.name, ">=", 85, unless="brctl_other_celsius"),
+    Rule("hot", HEAT.name, ">=", 1, "ratio", other="brctl_other_celsius"),
+], ids=["excused", "ratio"])  # fmt: skip
+def test_a_value_is_judged_once_whatever_becomes_of_what_stands_beside_it(rule: Rule) -> None:
+    """It may be read more seldom."""
+    other = HEAT._replace(name="brctl_other_celsius")
+    alerts: Tuple[Alert, ...] = ()
+    for value in (120, 1):  # at first it excuses, or the ratio is small
+        samples = [_sample(90, 1000.0), _sample(value, 1000.0 + value, other.name)]
+        alerts, events = evaluate([rule], alerts, "n", [HEAT, other], samples, 1002.0)
+        assert (alerts[0].phase, events) == (Phase.INACTIVE, ())
+    samples = [_sample(90, 1003.0), _sample(0 if rule.unless else 1, 1003.0, other.name)]
+    alerts, _ = evaluate([rule], alerts, "n", [HEAT, other], samples, 1003.0)
+    assert alerts[0].phase is Phase.FIRING
+
+
 def test_a_dip_makes_a_pending_alert_begin_anew() -> None:
     run = _Run(HOT)
     assert run.feed([90, 90, 70, 90, 90]) == []
