@@ -101,7 +101,7 @@ class Alert(NamedTuple):
     value: Optional[float] = None
     """What was compared; of one that is inactive it may be one of before, or None."""
     at: float = 0.0
-    """When that was read."""
+    """When that was read; 0 where none is kept."""
     missing_since: Optional[float] = None
     """Since when there has been no value; it neither fires nor ends meanwhile."""
     silent: bool = False

@@ -69,8 +69,8 @@ class _Written(NamedTuple):
     group: Group
     heads: list[str]
     """Of each sample all of its line but the value; empty where it cannot be told."""
-    homes: list[list[str]]
-    """Where the line of each goes: those of its Family."""
+    homes: list[tuple[list[str], Series | None]]
+    """Where the line of each goes, the lines of its Family, and what it is of; None where it cannot be told."""
     lines: list[str]
     """Empty where there is nothing to tell."""
 
@@ -109,10 +109,7 @@ class Exposition:
             series, before = self._kept.get(report.node, ((), []))
             written = _written(report, before if series == report.series else [], families)
             kept[report.node] = report.series, written
-            for one in written:
-                for home, line in zip(one.homes, one.lines, strict=True):
-                    if line:
-                        home.append(line)
+            _fill(families, written)
         self._kept = kept
         return text(families.values(), open_metrics)
 
@@ -127,11 +124,19 @@ def _written(report: Report, before: Sequence[_Written], families: dict[str, Fam
     declared = {series.name: series for series in report.series}
     found = []
     for group, heads in zip(groups, _heads(report, declared, groups), strict=True):
-        homes = [
-            _lines_of(families, declared[one.series]) if head else [] for one, head in zip(group, heads, strict=True)
-        ]
+        of_each = [declared[one.series] if head else None for one, head in zip(group, heads, strict=True)]
+        homes = [(_lines_of(families, its) if its else [], its) for its in of_each]
         found.append(_Written(group, heads, homes, _lines(heads, group)))
     return found
+
+
+def _fill(families: dict[str, Family], written: Iterable[_Written]) -> None:
+    for one in written:
+        for (home, series), line in zip(one.homes, one.lines, strict=True):
+            if line:
+                if not home and series:
+                    _lines_of(families, series)
+                home.append(line)
 
 
 def _heads(report: Report, declared: Mapping[str, Series], groups: Iterable[Group]) -> Iterator[list[str]]:
@@ -201,10 +206,10 @@ def _tell(families: dict[str, Family], series: Series, node: str, labels: tuple[
 
 
 def _lines_of(families: dict[str, Family], series: Series) -> list[str]:
-    """Where two nodes tell it otherwise, the first one's words hold."""
+    """Where two nodes tell it otherwise, the words of the first one in this text hold."""
     known = families.get(series.name)
     lines = known.lines if known else []
-    if not lines:
+    if not known or (not lines and (known.kind, known.help) != (series.kind, series.help)):
         families[series.name] = Family(series.name, series.kind, series.help, lines)
     return lines
 

@@ -188,6 +188,15 @@ def test_another_kind_and_other_words_hold_from_then_on() -> None:
     assert it.write(other, [], 1.0) == _written(other, [], 1.0)
 
 
+def test_the_words_of_the_first_node_that_is_still_there_hold() -> None:
+    it = Exposition()
+    other = TEMPERATURE._replace(help="Of its memory.")
+    first = _report([_measured(TEMPERATURE, "0", 61)])
+    second = _report([_measured(other, "0", 62)], (other,))._replace(node="gpu002")
+    for reports in ([first, second], [second], [second], [second, first], [first]):
+        assert it.write(reports, [], 1.0) == _written(reports, [], 1.0)
+
+
 def test_names_that_come_and_go_do_not_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prometheus, "MOST_FAMILIES", 20)
     it = Exposition()

@@ -3,6 +3,7 @@
 A value that is missing, or that no such part can have, neither fires an alert nor ends one.
 """
 
+import math
 import re
 from functools import lru_cache
 from typing import Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
@@ -161,9 +162,14 @@ def _unnamed(labels: Iterable[Label]) -> Tuple[Label, ...]:
 
 
 def _named(known: Iterable[Alert], rule: Rule, labels: Tuple[Label, ...]) -> Tuple[Label, ...]:
-    """As the same GPU was called before, by an earlier sampler."""
+    """As the same GPU was called before, by an earlier sampler: of several the one that was there last."""
     same = [alert for alert in known if alert.rule == rule.id and _unnamed(alert.labels) == labels]
-    return max(same, key=lambda alert: (alert.labels != labels, alert.at)).labels if same else labels
+    return max(same, key=lambda alert: (alert.labels != labels, _last_there(alert))).labels if same else labels
+
+
+def _last_there(alert: Alert) -> Tuple[float, float]:
+    """Greater for what was there later, greatest for what is there still."""
+    return math.inf if alert.missing_since is None else alert.missing_since, alert.at
 
 
 def _has_a_name(alert: Alert, others: Iterable[Alert]) -> bool:
@@ -180,7 +186,7 @@ def _renamed(rule: Rule, alert: Alert, at: float) -> Tuple[Event, ...]:
 
 def _stays_inactive(rule: Rule, alert: Alert, sample: Sample) -> bool:
     """Of a rule that compares nothing but the sample's value. As most do in most ticks, at what value is not kept."""
-    if alert.phase is not Phase.INACTIVE or alert.missing_since is not None:
+    if alert.phase is not Phase.INACTIVE or alert.missing_since is not None or alert.points:
         return False
     value = plausible(sample)
     return value is not None and not COMPARED[rule.comparison](value, rule.threshold)
@@ -197,7 +203,7 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
     now = at if rule.reading == "age" else sample.at
     if now == alert.at:
         return alert, ()  # a second look at one value is no second value
-    excused = rule.unless is not None and readings.excused(rule, sample)
+    excused = readings.excused(rule, sample)
     holds = not excused and COMPARED[rule.comparison](value, rule.threshold)
     if not holds and alert.phase is Phase.INACTIVE:
         return alert._replace(

@@ -5,6 +5,8 @@ from typing import Callable, Dict, Hashable, NamedTuple, Optional, Tuple, TypeVa
 
 T = TypeVar("T")
 _LEAST_S = 1e-3
+KEPT_S = 60.0
+"""Which CPUs and NUMA nodes there are changes where somebody plugs, or takes some offline."""
 
 
 class Grown(NamedTuple):
@@ -31,10 +33,11 @@ class Previous:
         self._seen: Dict[Hashable, Tuple[float, float]] = {}
         self._kept: Dict[str, Tuple[float, object]] = {}
 
-    def kept(self, key: str, for_s: float, look: Callable[[], T]) -> T:
-        """What `look` found, at most so long ago: of what hardly ever changes, and is no value that is told."""
+    def kept(self, key: str, look: Callable[[], T]) -> T:
+        """What `look` found, KEPT_S ago at most; of what hardly ever changes, and is no value that is told. That it
+        found nothing is not kept."""
         at_s, found = self._kept.get(key, (-math.inf, None))
-        if self.now_s - at_s >= for_s:
+        if not found or self.now_s - at_s >= KEPT_S:
             found = look()
             self._kept[key] = self.now_s, found
         return found  # type: ignore[return-value]  # under its key is what its function gives

@@ -294,6 +294,20 @@ def test_a_gpu_that_is_lost_when_the_sampler_starts_anew_is_the_one_of_before() 
     assert len(run.alerts) == 2
 
 
+def test_a_gpu_without_a_name_is_the_one_that_was_there_last() -> None:
+    """Not the one that was taken out, though that fired once."""
+    rule, alerts = Rule("hot", HEAT.name, ">=", 85), ()
+    for at, uuid, value in (
+        (1.0, "GPU-A", 90),
+        (2.0, "GPU-A", 40),
+        (3.0, "GPU-B", 40),
+        (4.0, "GPU-B", 41),
+        (5.0, "", 90),
+    ):
+        alerts, events = evaluate([rule], alerts, "n", [HEAT], [_sample(value, at, labels=("3", uuid))], at)
+    assert [(event.what, event.alert.label("uuid")) for event in events] == [(Happening.FIRED, "GPU-B")]
+
+
 def test_a_rule_that_is_asked_for_no_more() -> None:
     run = _Run(HOT)
     run.feed([90] * 3)

@@ -61,10 +61,15 @@ def test_shares_and_ratios() -> None:
 
 
 def test_what_hardly_changes_is_looked_at_now_and_then() -> None:
-    previous, looks = Previous(), iter(range(9))
+    previous, looks = Previous(), iter(range(1, 9))
     found = []
     for now_s in (0.0, 59.0, 60.0, 61.0, 120.0):
         previous.now_s = now_s
-        found.append(previous.kept("nodes", 60.0, lambda: next(looks)))
-    assert found == [0, 0, 1, 1, 2]
-    assert previous.kept("other", 60.0, lambda: next(looks)) == 3
+        found.append(previous.kept("nodes", lambda: next(looks)))
+    assert found == [1, 1, 2, 2, 3]
+    assert previous.kept("other", lambda: next(looks)) == 4
+
+
+def test_that_nothing_was_found_is_not_kept() -> None:
+    previous, looks = Previous(), iter(([], [0], [1]))
+    assert [previous.kept("nodes", lambda: next(looks)) for _ in range(3)] == [[], [0], [0]]

@@ -9,8 +9,6 @@ from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
 _FILE, _NODES = "/proc/stat", "/sys/devices/system/node"
-_NODES_S = 60.0
-"""Which CPUs a node has changes but where somebody plugs, or takes some offline."""
 _TICKS_OF_A_SECOND = 100
 """USER_HZ of every architecture that Linux has GPUs on."""
 _IDLE, _IOWAIT = 3, 4
@@ -31,7 +29,7 @@ def run(host: Host, previous: Previous) -> Readings:
     for mode, ticks in zip(_MODES, seen.get("cpu", ())):
         yield Reading(_SECONDS, ticks / _TICKS_OF_A_SECOND, (mode,))
     yield from _share(previous, _BUSY, seen.get("cpu"), ())
-    for node, cpus in previous.kept("nodes", _NODES_S, lambda: _nodes(host)).items():
+    for node, cpus in previous.kept("nodes", lambda: _nodes(host)).items():
         of_node = [seen[cpu] for cpu in cpus if cpu in seen]
         yield from _share(previous, _OF_NODE, [sum(modes) for modes in zip(*of_node)], (node,))
     load = (host.reread("/proc/loadavg") or "").split()

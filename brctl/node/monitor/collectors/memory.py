@@ -8,8 +8,6 @@ from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
 
 _FILE, _NODES = "/proc/meminfo", "/sys/devices/system/node"
-_NODES_S = 60.0
-"""There are others but where somebody plugs."""
 _made = Kind("memory")
 _SIZES = {
     name: _made.gauge("memory_{}_bytes".format(series), "bytes", text, "{}, {}".format(_FILE, name))
@@ -34,15 +32,17 @@ def run(host: Host, previous: Previous) -> Readings:
         yield Reading(series, size(text, name))
     kills = (host.reread("/proc/vmstat") or "").partition(_KILLS)[2].partition("\n")[0]
     yield Reading(_OOM, int(kills) if kills.isdecimal() else None)
-    for node in previous.kept("nodes", _NODES_S, lambda: parse_cpulist(host.reread(_NODES + "/online") or "")):
-        text = host.reread("{}/node{}/meminfo".format(_NODES, node)) or ""
-        yield Reading(_NODE_TOTAL, size(text, "Node {} MemTotal".format(node)), (str(node),))
-        yield Reading(_NODE_FREE, size(text, "Node {} MemFree".format(node)), (str(node),))
+    for node in previous.kept("nodes", lambda: parse_cpulist(host.reread(_NODES + "/online") or "")):
+        of_node = host.reread("{}/node{}/meminfo".format(_NODES, node))
+        if of_node is None:  # it is no more
+            continue
+        yield Reading(_NODE_TOTAL, size(of_node, "Node {} MemTotal".format(node)), (str(node),))
+        yield Reading(_NODE_FREE, size(of_node, "Node {} MemFree".format(node)), (str(node),))
 
 
 def size(text: str, name: str) -> Optional[int]:
-    """Bytes, of a line such as `MemTotal: 5 kB`; None where there is none. (To take all fifty lines apart takes ten
-    times as long, and in a tick of eight GPUs that is a twentieth.)"""
+    """Bytes, of a line such as `MemTotal: 5 kB`; None where there is none. (To take all fifty lines apart takes
+    three times as long.)"""
     number, *rest = ("\n" + text).partition("\n{}:".format(name))[2].split(None, 2) or [""]
     return int(number) << 10 if number.isdecimal() and rest[:1] == ["kB"] else None
 
