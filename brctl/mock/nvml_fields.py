@@ -12,7 +12,6 @@ _POISON = b"\xa5" * 8
 """What stands in a field's union where no value was written; a real driver leaves such leftovers, zeros hide bugs."""
 _LEFT_OVER = {4: int.from_bytes(_POISON[4:], "little") << 32, 8: 0}
 """In the bytes behind a value, by its size."""
-_MASK = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
 _Kind = Tuple[int, int]
 """The bytes of a value, and its nvmlValueType_t."""
 _UINT, _ULONGLONG, _INT = (4, 1), (8, 3), (4, 5)
@@ -87,7 +86,7 @@ def field_values(gpu: Values, count: Any, array: Any) -> None:
         except RefusedError as refused:
             _REFUSED.pack_into(fields, place + _REFUSED_AT, refused.code, _POISON)
             continue
-        union = int(value) & _MASK[size] | _LEFT_OVER[size]  # wraps, as C does
+        union = int(value) % (1 << 8 * size) | _LEFT_OVER[size]  # wraps, as C does
         _ANSWERED.pack_into(fields, place + _ANSWERED_AT, kind, SUCCESS, union)
 
 

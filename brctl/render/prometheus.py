@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from ..fleet.alert_series import NODE_UP as UP
@@ -40,8 +41,6 @@ _LABEL = re.compile("(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
 
-MOST_FAMILIES = 10_000
-"""Names are kept that nobody tells any more; beyond so many all begins anew."""
 _OWN_NAMES = {series.name for series in OWN}
 
 
@@ -69,8 +68,6 @@ class _Written(NamedTuple):
     group: Group
     heads: list[str]
     """Of each sample all of its line but the value; empty where it cannot be told."""
-    homes: list[tuple[list[str], Series | None]]
-    """Where the line of each goes, the lines of its Family, and what it is of; None where it cannot be told."""
     lines: list[str]
     """Empty where there is nothing to tell."""
 
@@ -82,7 +79,6 @@ class Exposition:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Sequence[Series], list[_Written]]] = {}
         """By node, what it declares, and what was written, in the order of the groups."""
-        self._families: dict[str, Family] = {}
 
     def write(
         self, reports: Iterable[Report], healths: Iterable[Health], cpu_s: float, open_metrics: bool = False
@@ -91,13 +87,7 @@ class Exposition:
 
         Every line has the label `node`, but for the exporter's own cost.
         """
-        families = self._families
-        if len(families) > MOST_FAMILIES:
-            families.clear()
-            self._kept = {}
-        for family in families.values():
-            family.lines.clear()
-        _lines_of(families, CPU).append(f"{CPU.name} {number(cpu_s)}\n")
+        families = {CPU.name: Family(CPU.name, CPU.kind, CPU.help, [f"{CPU.name} {number(cpu_s)}\n"])}
         for health in healths:
             _tell(families, UP, health.node, (), float(health.up))
             if health.last_success is not None:
@@ -107,41 +97,27 @@ class Exposition:
             if report.mock:
                 _tell(families, MOCK, report.node, (report.mock.machine,), 1.0)
             series, before = self._kept.get(report.node, ((), []))
-            written = _written(report, before if series == report.series else [], families)
+            written = _written(report, before if series == report.series else [])
             kept[report.node] = report.series, written
-            _fill(families, written)
+            _add(families, report, written)
         self._kept = kept
         return text(families.values(), open_metrics)
 
 
-def _written(report: Report, before: Sequence[_Written], families: dict[str, Family]) -> list[_Written]:
+def _written(report: Report, before: Sequence[_Written]) -> list[_Written]:
     groups = grouped(report.samples)
-    if len(before) == len(groups) and all(known.group.alike(it) for known, it in zip(before, groups, strict=True)):
-        return [
-            known if known.group is group else known._replace(group=group, lines=_lines(known.heads, group))
-            for known, group in zip(before, groups, strict=True)
-        ]
-    declared = {series.name: series for series in report.series}
-    found = []
-    for group, heads in zip(groups, _heads(report, declared, groups), strict=True):
-        of_each = [declared[one.series] if head else None for one, head in zip(group, heads, strict=True)]
-        homes = [(_lines_of(families, its) if its else [], its) for its in of_each]
-        found.append(_Written(group, heads, homes, _lines(heads, group)))
-    return found
+    same = len(before) == len(groups) and all(known.group.alike(it) for known, it in zip(before, groups, strict=True))
+    heads = [known.heads for known in before] if same else list(_heads(report, groups))
+    return [
+        known if known and known.group is group and known.heads == each else _Written(group, each, _lines(each, group))
+        for known, group, each in zip(chain(before, repeat(None)), groups, heads, strict=False)
+    ]
 
 
-def _fill(families: dict[str, Family], written: Iterable[_Written]) -> None:
-    for one in written:
-        for (home, series), line in zip(one.homes, one.lines, strict=True):
-            if line:
-                if not home and series:
-                    _lines_of(families, series)
-                home.append(line)
-
-
-def _heads(report: Report, declared: Mapping[str, Series], groups: Iterable[Group]) -> Iterator[list[str]]:
+def _heads(report: Report, groups: Iterable[Group]) -> Iterator[list[str]]:
     """A series that is there twice makes Prometheus drop the whole scrape: the first one counts, with or without a
     value."""
+    declared = {each.name: each for each in report.series}
     seen = {""}
     for group in groups:
         heads = []
@@ -161,6 +137,18 @@ def _lines(heads: Iterable[str], group: Group) -> list[str]:
     ]
 
 
+def _add(families: dict[str, Family], report: Report, each: Iterable[_Written]) -> None:
+    of: dict[str, list[str]] = {name: family.lines for name, family in families.items()}
+    declared = {series.name: series for series in report.series}
+    for group, _, lines in each:
+        for sample, line in zip(group, lines, strict=True):
+            if line:
+                name = sample.series
+                if name not in of:
+                    of[name] = _family(families, declared[name]).lines
+                of[name].append(line)
+
+
 def measured(report: Report) -> Iterator[Sample]:
     """The samples that have a value of this tick."""
     for sample in report.samples:
@@ -172,8 +160,6 @@ def text(families: Iterable[Family], open_metrics: bool = False) -> bytes:
     """The exposition format of Prometheus, 0.0.4 or OpenMetrics 1.0."""
     parts: list[str] = []
     for family in families:
-        if not family.lines:
-            continue
         parts.append(_metadata(family.name, family.kind, family.help, open_metrics))
         parts += family.lines
     if open_metrics:
@@ -202,16 +188,14 @@ def label_pairs(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _tell(families: dict[str, Family], series: Series, node: str, labels: tuple[str, ...], value: float) -> None:
-    _lines_of(families, series).append(f"{_head(series, node, labels)} {number(value)}\n")
+    family = families.get(series.name) or _family(families, series)
+    family.lines.append(f"{_head(series, node, labels)} {number(value)}\n")
 
 
-def _lines_of(families: dict[str, Family], series: Series) -> list[str]:
-    """Where two nodes tell it otherwise, the words of the first one in this text hold."""
-    known = families.get(series.name)
-    lines = known.lines if known else []
-    if not known or (not lines and (known.kind, known.help) != (series.kind, series.help)):
-        families[series.name] = Family(series.name, series.kind, series.help, lines)
-    return lines
+def _family(families: dict[str, Family], series: Series) -> Family:
+    """Where two nodes tell it otherwise, the first one's words hold."""
+    made = families[series.name] = Family(series.name, series.kind, series.help, [])
+    return made
 
 
 def _checked_head(series: Series, node: str, labels: tuple[str, ...]) -> str:

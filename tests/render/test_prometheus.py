@@ -10,7 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from brctl.node.report import Mock, Report, Sample, Series, State
 from brctl.node.samples import Group, Samples
-from brctl.render import prometheus
 from brctl.render.prometheus import Exposition, Health, number
 
 TEMPERATURE = Series("brctl_gpu_temperature_celsius", "celsius", "gauge", ("gpu",), "Of the die.", "NVML", "t")
@@ -195,13 +194,3 @@ def test_the_words_of_the_first_node_that_is_still_there_hold() -> None:
     second = _report([_measured(other, "0", 62)], (other,))._replace(node="gpu002")
     for reports in ([first, second], [second], [second], [second, first], [first]):
         assert it.write(reports, [], 1.0) == _written(reports, [], 1.0)
-
-
-def test_names_that_come_and_go_do_not_fill_our_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus, "MOST_FAMILIES", 20)
-    it = Exposition()
-    for number_ in range(50):
-        series = TEMPERATURE._replace(name=f"brctl_{number_}")
-        reports = [_report([_measured(series, "0", 61)], (series,)), _report([_measured(BYTES, "ens1", 5)])]
-        assert sorted(it.write(reports, [], 1.0).splitlines()) == sorted(_written(reports, [], 1.0).splitlines())
-        assert len(it._families) <= 22

@@ -1,7 +1,7 @@
 """What of a series is compared with a threshold: its value, its growth, its age, ...; and whether it can be true."""
 
 import operator
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..alert_facts import Alert, Point, Rule
 from ..report import Sample, State
@@ -17,8 +17,10 @@ _MOST_POINTS = 256
 the window begins is known to a hundredth of its length."""
 
 
-Read = Tuple[float, Tuple[Point, ...]]
-"""A value, and what the window holds from now on."""
+class Read(NamedTuple):
+    value: float
+    points: Tuple[Point, ...]
+    """What the window holds from now on."""
 
 
 class Readings:
@@ -56,13 +58,13 @@ class Readings:
         if rule.reading == "lost":
             return _lost(alert, Point(sample.at, value), rule.window_s)
         if rule.reading == "age":
-            return max(0.0, at - value), ()
+            return Read(max(0.0, at - value), ())
         if rule.other is None:
-            return value, ()
+            return Read(value, ())
         other = self.beside(rule.other, sample)
         if other is None or (rule.reading == "ratio" and other <= 0):
             return None
-        return (value / other if rule.reading == "ratio" else other - value), ()
+        return Read(value / other if rule.reading == "ratio" else other - value, ())
 
 
 def plausible(sample: Sample) -> Optional[float]:
@@ -86,7 +88,7 @@ def _increase(alert: Alert, now: Point, window_s: float) -> Read:
     points = points[max(0, inside - 1) :]  # one before the window, which the first one inside grew from
     points = _thinned(points) if len(points) > _MOST_POINTS else points
     pairs = zip(points, points[1:])
-    return sum(b.value - a.value if b.value >= a.value else b.value for a, b in pairs), points
+    return Read(sum(b.value - a.value if b.value >= a.value else b.value for a, b in pairs), points)
 
 
 def _thinned(points: Tuple[Point, ...]) -> Tuple[Point, ...]:
@@ -102,10 +104,14 @@ def _lost(alert: Alert, now: Point, window_s: float) -> Read:
     """0 of what was 1 within the window; 1 of all else: what has never been there is not missed."""
     points = (now,) if now.value else alert.points
     lost = not now.value and bool(points) and now.at - points[0].at <= window_s
-    return float(not lost), points
+    return Read(float(not lost), points)
 
 
-COMPARED: Dict[str, Callable[[float, float], bool]] = {
+def compared(value: float, comparison: str, threshold: float) -> bool:
+    return _COMPARED[comparison](value, threshold)
+
+
+_COMPARED: Dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,

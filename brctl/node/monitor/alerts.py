@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Protocol, Sequenc
 
 from ..alert_facts import ActionRecord, Alert, Event, Happening, Label, Phase, Rule
 from ..report import Sample, Series
-from .alert_readings import COMPARED, Readings, plausible, shown
+from .alert_readings import Readings, compared, plausible, shown
 
 MISSING_S = 60.0
 """After so long without a value that is said. As long as Prometheus' longest usual scrape interval: what is read once a
@@ -189,7 +189,7 @@ def _stays_inactive(rule: Rule, alert: Alert, sample: Sample) -> bool:
     if alert.phase is not Phase.INACTIVE or alert.missing_since is not None or alert.points:
         return False
     value = plausible(sample)
-    return value is not None and not COMPARED[rule.comparison](value, rule.threshold)
+    return value is not None and not compared(value, rule.comparison, rule.threshold)
 
 
 _Stepped = Tuple[Alert, Tuple[Event, ...]]
@@ -199,21 +199,20 @@ def _step(rule: Rule, alert: Alert, sample: Sample, readings: Readings, at: floa
     read = readings.read(rule, alert, sample, at)
     if read is None:
         return _missed(rule, alert, at)
-    value, points = read
     now = at if rule.reading == "age" else sample.at
     if now == alert.at:
         return alert, ()  # a second look at one value is no second value
     excused = readings.excused(rule, sample)
-    holds = not excused and COMPARED[rule.comparison](value, rule.threshold)
+    holds = not excused and compared(read.value, rule.comparison, rule.threshold)
     if not holds and alert.phase is Phase.INACTIVE:
         return alert._replace(
-            value=value, at=now, points=points, missing_since=None, silent=False, samples=0
+            value=read.value, at=now, points=read.points, missing_since=None, silent=False, samples=0
         ), ()  # fmt: skip
     clear = rule.threshold if rule.clear is None else rule.clear
-    stays = holds or (not excused and COMPARED[rule.comparison](value, clear))
+    stays = holds or (not excused and compared(read.value, rule.comparison, clear))
     alert = alert._replace(
-        value=value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
-        missing_since=None, silent=False, points=points, severity=rule.severity, action=rule.action,
+        value=read.value, at=now, since=min(now, alert.since), samples=alert.samples + 1 if holds else 0,
+        missing_since=None, silent=False, points=read.points, severity=rule.severity, action=rule.action,
     )  # fmt: skip
     alert = alert._replace(summary=_summary(rule, alert))
     return _fired(rule, alert, now, stays) if alert.phase.fires else _quiet(rule, alert, now, holds)

@@ -3,6 +3,8 @@
 These are the pressure stall informations of the kernel (PSI, Documentation/accounting/psi.rst).
 """
 
+import re
+
 from ...host import Host
 from .. import Collector, Kind, Reading, Readings
 from ..previous import Previous
@@ -13,7 +15,7 @@ _WAITED = _made.counter(
     "pressure_waiting_seconds_total", "seconds", "In which some or all (full) processes waited.", _FOLDER + "/*"
 )
 _SHARE = _made.gauge("pressure_ratio", "ratio", "Part of the time since the last look.", _FOLDER + "/*")
-_KINDS = ("some", "full")
+_LINE = re.compile(r"^(some|full) .*total=(\d+)$", re.MULTILINE)
 _US = 1e-6
 
 
@@ -23,10 +25,7 @@ def run(host: Host, previous: Previous) -> Readings:
             text = host.reread("{}/{}".format(_FOLDER, resource)) or ""
         except OSError:  # a kernel that was started with psi=0 answers EOPNOTSUPP
             continue
-        for line in text.splitlines():
-            kind, waited_us = line.partition(" ")[0], line.rpartition("total=")[2]
-            if kind not in _KINDS or not waited_us.isdecimal():
-                continue
+        for kind, waited_us in _LINE.findall(text):
             labels, waited_s = (resource, kind), int(waited_us) * _US
             yield Reading(_WAITED, waited_s, labels)
             share = previous.share(labels, waited_s)
