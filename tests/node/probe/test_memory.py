@@ -1,11 +1,11 @@
 import os
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
 from brctl.node.facts import Memory
 from brctl.node.host.local import Local
-from brctl.node.probe.memory import parse_meminfo, read
+from brctl.node.probe.memory import parse_meminfo, read, size
 
 MEMINFO = """\
 MemTotal:       16303428 kB
@@ -42,3 +42,16 @@ def test_against_the_c_library() -> None:
     assert memory is not None
     assert memory.total_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 0 < memory.available_bytes <= memory.total_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("MemTotal: 5 kB\n", 5 << 10), ("MemFree: 1 kB\nMemTotal: 5 kB", 5 << 10), ("MemTotal:\t5\tkB\n", 5 << 10),
+        ("", None), ("XMemTotal: 5 kB\n", None), ("MemTotal: 5\n", None), ("MemTotal: 5 MB\n", None),
+        ("MemTotal:", None), ("MemTotal: -5 kB\n", None), ("MemTotal: x kB\n", None),
+        ("MemTotal:\nMemFree: 5 kB", None),
+    ],
+)  # fmt: skip
+def test_a_size_is_a_whole_line(text: str, bytes_: Optional[int]) -> None:
+    assert size(text, "MemTotal") == bytes_

@@ -4,10 +4,10 @@ On unified memory (GB10, Jetson) the GPU has none of its own: then what is told 
 and `brctl_gpu_memory_unified` is 1. A discrete GPU that merely fails to tell its memory gets nothing of the kind.
 """
 
-import re
 from typing import Optional, Tuple
 
 from ...host import Host
+from ...probe.memory import size
 from .. import GPU_LABELS, Collector, Kind, Reading, Readings, WatchedGpu
 from ..previous import Previous
 
@@ -18,7 +18,6 @@ _USED = _made.gauge("gpu_memory_used_bytes", "bytes", "In use, without what the 
 _FREE = _made.gauge("gpu_memory_free_bytes", "bytes", "Not in use.", _NVML)
 _RESERVED = _made.gauge("gpu_memory_reserved_bytes", "bytes", "Kept by driver and firmware.", _NVML)
 _UNIFIED = _made.gauge("gpu_memory_unified", "", "1: it is the host's, which it shares.", "nvmlDeviceGetName")
-_KIB = re.compile(r"^(MemTotal|MemAvailable):\s+(\d+) kB$", re.MULTILINE)
 
 
 def run(gpu: WatchedGpu, previous: Previous) -> Readings:
@@ -37,9 +36,8 @@ def run(gpu: WatchedGpu, previous: Previous) -> Readings:
 
 
 def _of_host(host: Host) -> Tuple[Optional[int], Optional[int]]:
-    kib = {name: int(number) for name, number in _KIB.findall(host.read("/proc/meminfo") or "")}
-    total, available = kib.get("MemTotal"), kib.get("MemAvailable")
-    return (None if total is None else total << 10), (None if available is None else available << 10)
+    text = host.read("/proc/meminfo") or ""
+    return size(text, "MemTotal"), size(text, "MemAvailable")
 
 
 COLLECTOR = Collector(id="gpu-memory", title="GPU memory", every_s=1.0, series=tuple(_made.all), of_gpu=run)

@@ -1,8 +1,6 @@
-from typing import Any, Optional
+from typing import Any
 
-import pytest
-
-from brctl.node.monitor.collectors.memory import COLLECTOR, size
+from brctl.node.monitor.collectors.memory import COLLECTOR
 
 FILES = {
     "/proc/meminfo": "MemTotal:       1000 kB\nMemAvailable:    600 kB\nSwapCached: 9 kB\nDirty:       4 kB\n",
@@ -24,16 +22,3 @@ def test_the_host_and_its_nodes(look: Any, machine: Any) -> None:
         ("numa_memory_total_bytes", ("0",)): 900 << 10,
         ("numa_memory_free_bytes", ("0",)): 50 << 10,
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "bytes_"),
-    [
-        ("MemTotal: 5 kB\n", 5 << 10), ("MemFree: 1 kB\nMemTotal: 5 kB", 5 << 10), ("MemTotal:\t5\tkB\n", 5 << 10),
-        ("", None), ("XMemTotal: 5 kB\n", None), ("MemTotal: 5\n", None), ("MemTotal: 5 MB\n", None),
-        ("MemTotal:", None), ("MemTotal: -5 kB\n", None), ("MemTotal: x kB\n", None),
-        ("MemTotal:\nMemFree: 5 kB", None),
-    ],
-)  # fmt: skip
-def test_a_size_is_a_whole_line(text: str, bytes_: Optional[int]) -> None:
-    assert size(text, "MemTotal") == bytes_
