@@ -46,7 +46,9 @@ def mocked(*argv: str, **more: object) -> list[str]:
 def cpu_s(pid: int) -> float:
     """Of all its threads, those that have ended too; exact, where /proc/PID/stat counts in hundredths."""
     clock = ctypes.c_int()
-    ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
+    error = ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
+    if error:
+        raise OSError(error, f"no clock of process {pid}")
     return time.clock_gettime(clock.value)
 
 
